@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,7 @@ def detected(text: str, events: pa.Table) -> Any:
     return trellis.query(text).detect(events, time="ts", event_id="id", engine="local", max_trends=10**12, **typed)
 
 
+@cache
 def trades(n: int, seed: int = 22, kinds: int = 4) -> pa.Table:
     """Return one trade a second of one of four kinds: a price in a random walk, one of 100 symbols, a volume."""
     rng = np.random.default_rng(seed)

@@ -2,104 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
-import pyarrow as pa
-
-from benchmarks import Peer, Row, Table, Target, Timing, at_most, best_of, cliffs_limit, cliffs_neighbours
+from benchmarks import Peer, Row, Table, Target, Timing, at_most, cliffs_limit, cliffs_neighbours
 from benchmarks.cliff import MODULUS, Cliff
 from benchmarks.cliffs_shapes import ROWS
+from benchmarks.limited import Done, Piece, timed_within
 
-PLAIN = "times the plain program"
+PLAIN, OWN = "times the plain program", "times the row's own"
 LIMIT = 10  # times as long as the plain program, at most
 ALIKE = 3  # times as long as the query itself, at most, for a rewording
 LEAST = 0.005  # seconds of all cores; what takes less is a call's own cost, so ratios are taken to this
+SECONDS = 8.0  # of all cores, after which a run is given up
+SMALL = 300  # events of the run by which everything is compiled
 WIDE = ("OR, both ways", "OR of two columns")  # their numbers have as many bits as there are events
+MILLION = f"row 6, {cliffs_limit.GAIN}"  # asked of a million events, too
+NOTES = [
+    "Answers are compared, counts modulo 2^64. The plain program passes over the events once for each 58 bits of the "
+    "exact number; the plain programs of LIMIT know that prices rise: they neither count nor sort.",
+    f"A run that takes more than {SECONDS:.0f} s of all cores is given up, and called over the limit.",
+]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A query and its peer over some events.
+
+    `ask(text, size)` answers a query, `peer(size, times)` runs the plain program so many times; where both are numbers,
+    they are compared.
+    """
+
+    name: str
+    size: int
+    text: str
+    ask: Callable[[str, int], Any]
+    peer: Callable[[int, int], Any]
+    rewordings: tuple[str, ...] = ()
+    peer_name: str = "plain Numba"
+    limit: float | None = LIMIT
+    bound: str = ""
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the work: ours, the peer's, and the rewordings."""
+        answers: list[Any] = []
+        small = min(self.size, SMALL)
+
+        def ours() -> Any:
+            answers.append(self.ask(self.text, self.size))
+            return answers[-1] % MODULUS if isinstance(answers[-1], int) else None
+
+        def theirs() -> Any:
+            known = answers[-1] if answers and isinstance(answers[-1], int) else 0
+            answer = self.peer(self.size, cliffs_neighbours.passes(known))
+            return int(answer) % MODULUS if isinstance(answer, int) else None
+
+        what = f"{self.name}, {self.size:,} events"
+        yield Piece(what, lambda: self.ask(self.text, small), ours)
+        yield Piece(f"{what}, {self.peer_name}", lambda: self.peer(small, 1), theirs)
+        for text in self.rewordings:
+            yield Piece(text, lambda t=text: self.ask(t, small), lambda t=text: self.ask(t, self.size))
+
+    def rows(self, done: Iterator[Done]) -> Iterator[Row]:
+        """Yield the rows of what became of the pieces, each as soon as it is known."""
+        ours, theirs = next(done), next(done)
+        if ours.answer is not None and theirs.answer is not None and ours.answer != theirs.answer:
+            raise AssertionError(f"{self.name}, {self.size:,}: {ours.answer}; by {self.peer_name}: {theirs.answer}")
+        targets = []
+        if self.limit is not None and theirs.timing is not None:
+            targets.append(_times(self.limit, PLAIN, ours, theirs.timing))
+        peers = [] if theirs.timing is None else [Peer(self.peer_name, theirs.timing)]
+        yield Row(f"{self.name}, {self.size:,} events{_over(ours)}", ours.timing, peers=peers, targets=targets)
+        for text in self.rewordings:
+            other = next(done)
+            own = ours.timing or Timing(SECONDS, SECONDS)
+            yield Row(f"`{text}`{_over(other)}", other.timing, targets=[_times(ALIKE, OWN, other, own)])
+
+
+def _over(done: Done) -> str:
+    return "" if done.timing is not None else f": over the limit of {SECONDS:.0f} s"
+
+
+def _times(limit: float, what: str, done: Done, other: Timing) -> Target:
+    if done.timing is None:  # at least so many times, and never called met
+        return at_most(limit, f"{what}, or more", max(SECONDS / max(other.cpu, LEAST), 1.001 * limit))
+    return at_most(limit, what, max(done.timing.cpu, LEAST) / max(other.cpu, LEAST))
 
 
 def run(quick: bool) -> list[Table]:
-    sizes = (1_000,) if quick else (10_000, 100_000)
-    tables = [_neighbours(size, quick) for size in sizes]
-    tables += [_shapes(number, quick) for number in sorted({cliff.row for cliff in ROWS})]
-    return tables + [_limits(size, quick) for size in sizes]
+    done = timed_within(SECONDS, "benchmarks.cliffs", "pieces", quick)
+    rows = [(item, list(item.rows(done))) for item in items(quick)]
+    next(done, None)
+    notes = NOTES + [f"{item.name}: {item.bound}." for item in dict.fromkeys(item for item, _ in rows if item.bound)]
+    sizes = sorted({item.size for item, _ in rows})
+    tables = [[row for item, own in rows if item.size == size for row in own] for size in sizes]
+    return [Table(f"{size:,} events", own, notes) for size, own in zip(sizes, tables, strict=True)]
 
 
-# --- Neighbours and spans: rows 1, 2, 9 and 10 ------------------------------------------------------------------------
+def pieces(quick: bool) -> Iterator[Piece]:
+    """Yield the work of all rows, in order."""
+    for item in items(quick):
+        yield from item.pieces()
 
 
-def _neighbours(size: int, quick: bool) -> Table:
-    rows = []
-    for name, (text, ours, peer) in cliffs_neighbours.rows(size).items():
-        if name in WIDE and size > 10_000:
-            continue
-        times = cliffs_neighbours.passes(ours())
-        timing = best_of(name, ours, quick=quick, runs=2)
-        plain = best_of(f"{name}, plainly", lambda peer=peer, times=times: peer(times), quick=quick, runs=2)
-        rows.append(_row(f"{name}: `{text}`", timing, plain))
-        rows += _reworded(cliffs_neighbours.rewordings(name, size), timing, quick)
-    notes = ["The plain program passes over the events once for each 58 bits of the exact number."]
-    return Table(f"Rows 1, 2, 9 and 10: neighbours, {size:,} events", rows, notes)
+def items(quick: bool) -> Iterator[Item]:
+    """Yield the twelve rows, the smaller numbers of events first."""
+    for size in (1_000,) if quick else (10_000, 100_000):
+        for name, (text, _, _) in cliffs_neighbours.rows(10).items():
+            if name not in WIDE or size <= 10_000:
+                yield _of_neighbours(name, text, size)
+        for cliff in ROWS:
+            if size in cliff.sizes or quick:
+                yield _of_shape(cliff, size)
+            elif size == 10_000 and max(cliff.sizes) < size:
+                yield _of_shape(cliff, cliff.sizes[0])
+        for name in cliffs_limit.entries(10):
+            yield _of_limit(name, size)
+    if not quick:
+        yield _of_limit(MILLION, 1_000_000)
 
 
-# --- Patterns: rows 3, 4, 5, 8 and 11 ---------------------------------------------------------------------------------
+def _of_neighbours(name: str, text: str, size: int) -> Item:
+    number = 9 if "span" in name else 10 if "gap" in name else 2 if "OR" in name else 1
+    return Item(
+        f"row {number}, {name}", size, text, cliffs_neighbours.ask,
+        lambda n, times: cliffs_neighbours.rows(n)[name][2](times), cliffs_neighbours.rewordings(name),
+    )  # fmt: skip
 
 
-def _shapes(number: int, quick: bool) -> Table:
-    chosen = [cliff for cliff in ROWS if cliff.row == number]
-    notes = [f"{cliff.title}: {cliff.bound}." for cliff in chosen if cliff.bound]
-    sizes = [(cliff, size) for cliff in chosen for size in (cliff.sizes[:1] if quick else cliff.sizes)]
-    rows = [row for cliff, size in sizes for row in _rows(cliff, size // 10 if quick and size > 1_000 else size, quick)]
-    same = "Answers are compared, counts modulo 2^64, before anything is measured; the plain program passes over the "
-    same += "events once for each 58 bits of the exact number."
-    return Table(f"Row {number}", rows, [*notes, same])
+def _of_shape(cliff: Cliff, size: int) -> Item:
+    return Item(
+        f"row {cliff.row}, {cliff.title}", min(size, max(cliff.sizes)), cliff.text,
+        lambda text, n: cliff.ask(text, cliff.events(n)),
+        lambda n, times: [cliff.peer(cliff.events(n)) for _ in range(times)][-1],
+        cliff.rewordings, cliff.peer_name, cliff.limit, cliff.bound,
+    )  # fmt: skip
 
 
-def _rows(cliff: Cliff, size: int, quick: bool) -> list[Row]:
-    events = cliff.events(size)
-    answer, theirs = cliff.ask(cliff.text, events), cliff.peer(events) % MODULUS
-    if answer % MODULUS != theirs:
-        raise AssertionError(f"{cliff.title}, {size:,} events: {answer % MODULUS} and, by {cliff.peer_name}, {theirs}")
-    timing = _timed(f"{cliff.title}, {size:,} events", cliff, cliff.text, events, quick)
-    times = cliffs_neighbours.passes(answer)
-    peer = best_of(f"{cliff.title}, {cliff.peer_name}", lambda: [cliff.peer(events) for _ in range(times)], quick=quick)
-    targets = [] if cliff.limit is None else [_times(cliff.limit, PLAIN, timing, peer)]
-    found = [Row(f"{cliff.title}: {size:,} events", timing, peers=[Peer(cliff.peer_name, peer)], targets=targets)]
-    for text in cliff.rewordings:
-        other = _timed(text, cliff, text, events, quick)
-        found.append(Row(f"`{text}`", other, targets=[_times(ALIKE, "times the row's own", other, timing)]))
-    return found
-
-
-def _timed(what: str, cliff: Cliff, text: str, events: pa.Table, quick: bool) -> Timing:
-    return best_of(what, lambda: cliff.ask(text, events), quick=quick, runs=2)
-
-
-# --- LIMIT and the best: rows 6, 7 and 12 -----------------------------------------------------------------------------
-
-
-def _limits(size: int, quick: bool) -> Table:
-    rows = []
-    for name, (text, ours, peer) in cliffs_limit.entries(size).items():
-        timing = best_of(name, ours, quick=quick, runs=2)
-        rows.append(_row(f"{name}: `{text}`", timing, best_of(f"{name}, plainly", peer, quick=quick, runs=2)))
-        rows += _reworded(cliffs_limit.rewordings(name, size), timing, quick)
-    notes = ["The plain programs know that prices rise; they neither count nor sort, and number no results."]
-    return Table(f"Rows 6, 7 and 12: the first and the best of {size:,} events", rows, notes)
-
-
-def _reworded(others: dict[str, Callable[[], object]], own: Timing, quick: bool) -> list[Row]:
-    """Return a row for each rewording of a query, beside the query's own time."""
-    rows = []
-    for text, run_ in others.items():
-        run_()
-        timing = best_of(text, run_, quick=quick, runs=2)
-        rows.append(Row(f"`{text}`", timing, targets=[_times(ALIKE, "times the row's own", timing, own)]))
-    return rows
-
-
-def _row(what: str, timing: Timing, plain: Timing) -> Row:
-    return Row(what, timing, peers=[Peer("plain Numba", plain)], targets=[_times(LIMIT, PLAIN, timing, plain)])
-
-
-def _times(limit: float, what: str, timing: Timing, other: Timing) -> Target:
-    return at_most(limit, what, max(timing.cpu, LEAST) / max(other.cpu, LEAST))
+def _of_limit(name: str, size: int) -> Item:
+    return Item(
+        name, size, cliffs_limit.entries(size)[name][0], cliffs_limit.ask,
+        lambda n, _: cliffs_limit.entries(n)[name][2](), cliffs_limit.rewordings(name, size),
+    )  # fmt: skip

@@ -59,16 +59,20 @@ def entries(events: int) -> dict[str, Entry]:
     }  # fmt: skip
 
 
-def rewordings(name: str, events: int) -> dict[str, Work]:
+def rewordings(name: str, events: int) -> tuple[str, ...]:
     """Return queries that ask nearly the same as an entry, with another comparator, constant, or a `[key]`."""
-    table = trades(events)
     entry = entries(events)[name][0]
     found = [entry.replace("<", "<=").replace(" > ", " >= "), entry.replace("WHERE ", "WHERE [half] AND ")]
     if "LIMIT 1000" in entry:
         found.append(entry.replace(f"LIMIT {10 * events}", f"LIMIT {9 * events}"))
     else:
         found.append(entry.replace("LIMIT 100", "LIMIT 120").replace("LIMIT 10", "LIMIT 12"))
-    return {text: lambda text=text: listed(table, text) for text in dict.fromkeys(found)}
+    return tuple(dict.fromkeys(found))
+
+
+def ask(text: str, events: int) -> pa.Table:
+    """Return the rows of a query over so many trades."""
+    return listed(trades(events), text)
 
 
 def rows(threads: int, quick: bool = False) -> dict[str, Entry]:
@@ -86,6 +90,7 @@ def rows(threads: int, quick: bool = False) -> dict[str, Entry]:
     }
 
 
+@cache
 def trades(number: int, steps: int = 10_000) -> pa.Table:
     """Return trades at random prices, one of eight of type A."""
     rng = np.random.default_rng(22)

@@ -7,6 +7,7 @@ number needs a pass for each 58 bits, so a peer makes as many passes as our numb
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ CONDITIONS = {  # those of OR in both directions have numbers of n bits: not for
 SPANS = {"span of 10 minutes": "WITHIN 10 minutes", "span of 1 hour": "WITHIN 1 hour"}
 
 
+@cache
 def trades(n: int, seed: int = 1) -> pa.Table:
     """Return trades of 20 symbols, one a second, with prices of two decimals as doubles."""
     rng = np.random.default_rng(seed)
@@ -69,10 +71,10 @@ def rows(n: int) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for name, condition in CONDITIONS.items():
         text = f"PATTERN E+ s[] WHERE {condition} REPORT any"
-        found[name] = text, _ours(text, table), _repeated(peers[name])
+        found[name] = text, lambda text=text: ask(text, n), _repeated(peers[name])
     for name, within_ in SPANS.items():
         text = f"PATTERN E+ s[] WHERE s[i].price > s[i-1].price REPORT any {within_}"
-        found[name] = text, _ours(text, table), _repeated(_span(price, 600 if "10" in name else 3600))
+        found[name] = text, lambda text=text: ask(text, n), _repeated(_span(price, 600 if "10" in name else 3600))
     return found
 
 
@@ -92,15 +94,17 @@ REWORDED = {  # of rows that are not rewordings of others themselves
 }  # fmt: skip
 
 
-def rewordings(name: str, n: int) -> dict[str, Callable[[], int]]:
+def rewordings(name: str) -> tuple[str, ...]:
     """Return queries that ask nearly the same as a row, with another comparator, constant, or a `[key]`."""
-    table, within = trades(n), SPANS.get(name, "")
-    texts = [f"PATTERN E+ s[] WHERE {condition} REPORT any {within}".strip() for condition in REWORDED.get(name, ())]
-    return {text: _ours(text, table) for text in texts}
+    within = SPANS.get(name, "")
+    return tuple(
+        f"PATTERN E+ s[] WHERE {condition} REPORT any {within}".strip() for condition in REWORDED.get(name, ())
+    )
 
 
-def _ours(text: str, table: pa.Table) -> Callable[[], int]:
-    return lambda: trellis.query(text).detect(table, event_id="id").count()
+def ask(text: str, n: int) -> int:
+    """Return the number of trends of a query over so many trades."""
+    return int(trellis.query(text).detect(trades(n), event_id="id").count())
 
 
 def passes(number: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import trellis
-from benchmarks import Figure, Row, Table, at_most, best_of, memory_of, step
+from benchmarks import Figure, Row, Table, at_most, best_of, memory_of
 
 PATIENCE = 20.0  # seconds: a family that took longer at one size is not tried at the next
 PARTITION = 1_000  # events of one symbol, about
@@ -47,28 +47,33 @@ def answering(text: str, n: int) -> Callable[[], Any]:
     return lambda: answer(text, table)
 
 
-def run(quick: bool, large: bool = False) -> list[Table]:
-    sizes = (200, 400) if quick else (1_000, 10_000, 100_000, 1_000_000, *((10_000_000,) if large else ()))
+def run(quick: bool) -> list[Table]:
+    sizes = (200, 400) if quick else (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
     tables = {n: events(n) for n in sizes}
     lines = {name: _measured(name, lambda t, q=text: answer(q, t), tables, quick) for name, text in FAMILIES.items()}
     lines["limit: one sort of as many keys"] = _measured("sort", _sorted, tables, quick)
     lines["limit: one pass over the columns"] = _measured("pass", _passed, tables, quick)
+    tables.clear()
+    large = sizes[-3:]  # below, a process's own memory hides that of the work
+    memory = {name: _held(name, large, lines[name][-len(large) :]) for name in FAMILIES}
     rows = []
-    for name, line in lines.items():
-        exponent = fitted(sizes, line)
-        if exponent is not None and not name.startswith("limit"):
-            rows.append(
-                Row(f"{name}: time grows as n^{exponent:.2f}", targets=[at_most(1.25, "as exponent", exponent)])
-            )
-    step("memory")
-    two = (sizes[-2], sizes[-1])
-    memory: dict[str, list[float | None]] = {
-        name: [float(memory_of(name, answering, FAMILIES[name], n)) for n in two]
-        for name in ("count by value", "count in partitions", "per event")
-    }
+    for name in FAMILIES:
+        for what, found in (("time", fitted(sizes, lines[name])), ("memory", fitted(large, memory[name]))):
+            if found is not None:
+                rows.append(
+                    Row(f"{name}: {what} grows as n^{found:.2f}", targets=[at_most(1.25, "as exponent", found)])
+                )
     return [
         Figure("Seconds of the processor over the number of events", rows, setting="events", places=sizes, lines=lines),
-        Figure("Memory beyond the input", [], setting="events", places=two, unit="B", lines=memory),
+        Figure("Memory beyond the input", [], setting="events", places=large, unit="B", lines=memory),
+    ]
+
+
+def _held(name: str, sizes: tuple[int, ...], seconds: list[float | None]) -> list[float | None]:
+    """Return the peak memory of a family at each size that it was done with in time."""
+    return [
+        None if took is None else float(memory_of(f"{name}, {n:,}", answering, FAMILIES[name], n))
+        for n, took in zip(sizes, seconds, strict=True)
     ]
 
 
@@ -81,15 +86,15 @@ def _measured(
         if found and (found[-1] is None or found[-1] > PATIENCE):
             found.append(None)
             continue
-        runs = 3 if n <= 100_000 else 2
+        runs = 3 if n <= 100_000 else 2 if n <= 1_000_000 else 1
         timing = best_of(f"{name}, {n:,}", lambda t=table: work(t), quick=quick, runs=runs, warm=lambda: work(small))
         found.append(timing.cpu)
     return found
 
 
-def fitted(sizes: tuple[int, ...], seconds: list[float | None]) -> float | None:
-    """Return the exponent that fits the two largest sizes that were measured, where a call's own cost matters least."""
-    known = [(n, s) for n, s in zip(sizes, seconds, strict=True) if s]
+def fitted(sizes: tuple[int, ...], found: list[float | None]) -> float | None:
+    """Return the exponent between the two largest sizes that were measured, where what a call itself takes is least."""
+    known = [(n, s) for n, s in zip(sizes, found, strict=True) if s]
     if len(known) < 2:
         return None
     (n, s), (m, t) = known[-2:]

@@ -19,6 +19,7 @@ RUNS = 3
 
 Work = Callable[[], object]
 _listeners: list[Callable[[str], None]] = []
+_readers: list[Callable[[Any], None]] = []
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,22 @@ def step(what: str) -> None:
     """Tell what is being measured now."""
     for listener in _listeners:
         listener(what)
+
+
+def finished(row: object) -> None:
+    """Tell that a row of a table is known."""
+    for reader in _readers:
+        reader(row)
+
+
+@contextmanager
+def reading(reader: Callable[[Any], None]) -> Iterator[None]:
+    """Pass each row, as soon as it is known, to a function."""
+    _readers.append(reader)
+    try:
+        yield
+    finally:
+        _readers.remove(reader)
 
 
 @contextmanager

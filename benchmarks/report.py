@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from benchmarks.measure import Timing
+from benchmarks.measure import Timing, finished
 
 COLUMNS = ("work", "time", "CPU", "memory", "ratio")
 INSIDE = "  "  # before what belongs to the row above
@@ -71,6 +71,15 @@ class Row:
     memory: int | None = None
     peers: Sequence[Peer] = ()
     targets: Sequence[Target] = ()
+
+    def __post_init__(self) -> None:
+        finished(self)
+
+    def in_line(self, quick: bool) -> str:
+        """Return the row in one line, as it is told when it is known."""
+        ratios = [f"{_short(peer.timing.wall / self.timing.wall)} × {peer.name}" for peer in self.peers if self.timing]
+        judged = [f"{_judged(target, quick)} (target {target})" for target in self.targets]
+        return "; ".join([" ".join([self.work, *filter(None, _times(self.timing)[:1])]), *ratios, *judged])
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.measure import listening
-from benchmarks.report import Report, machine
+from benchmarks.measure import listening, reading
+from benchmarks.report import Report, Row, machine
 from benchmarks.results import is_loaded, load
 from benchmarks.results import write as write_results
 from trellis.io.outputs import replace_files
@@ -48,12 +48,14 @@ def has_large(name: str) -> bool:
     return any(argument.arg == "large" for argument in run.args.args)
 
 
-def measure(name: str, quick: bool, step: Callable[[str], None], large: bool = False) -> Report:
-    """Run a benchmark; `step` is told what it does."""
+def measure(
+    name: str, quick: bool, step: Callable[[str], None], large: bool = False, row: Callable[[Row], None] | None = None
+) -> Report:
+    """Run a benchmark; `step` is told what it does, and `row` each row of its tables as soon as that is known."""
     step("loading")
     module = importlib.import_module(f"benchmarks.{name}")
     options = {"large": True} if large else {}
-    with listening(step):
+    with listening(step), reading(row or (lambda _: None)):
         return Report(name, benchmarks()[name], module.run(quick, **options), quick)
 
 

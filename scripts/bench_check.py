@@ -1,7 +1,7 @@
 """Runs the short benchmarks and compares them with the committed results: .venv/bin/python scripts/bench_check.py
 
 Compared are ratios to peers, which depend less on the machine than seconds do. A second run decides about a line that
-seems to have lost. `--results FILE` takes a run that there is already.
+seems to have lost. `--results FILE` takes a run that there is already, `--committed FILE` others to compare with.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SHORTEST = 0.005  # seconds: below, a ratio is noise
 
 def main() -> None:
     """Compare, print what was lost, and fail if something was."""
-    before = json.loads(FILE.read_text(encoding="utf-8"))
+    before = json.loads(Path(_given("--committed") or FILE).read_text(encoding="utf-8"))
     if before["machine"] != machine_class():
         raise SystemExit(
             f"the committed results are of another machine ({before['machine']}): run `make bench` here first"
         )
-    given = sys.argv[sys.argv.index("--results") + 1] if "--results" in sys.argv else None
+    given = _given("--results")
     if given is None and is_loaded(load()):
         raise SystemExit(f"the machine has other work (load {load()}): a comparison would say nothing")
     now = json.loads(Path(given).read_text(encoding="utf-8")) if given else _run()
@@ -40,6 +40,10 @@ def main() -> None:
     print(*(lost.values() or ["nothing was lost"]), sep="\n")
     if lost:
         raise SystemExit(1)
+
+
+def _given(option: str) -> str | None:
+    return sys.argv[sys.argv.index(option) + 1] if option in sys.argv else None
 
 
 def losses(before: dict[str, Any], now: dict[str, Any]) -> dict[tuple[str, ...], str]:

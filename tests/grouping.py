@@ -33,7 +33,7 @@ REPEATED = [*[(1, None)] * 4, (0, None), (0, 1), (1, 2), (2, 2), (2, None), (0, 
 
 @st.composite
 def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3, inside: bool = False) -> s.Pattern:
-    """Draw quantifiers behind some parts of a pattern; NOT inside AND is in no group."""
+    """Draw quantifiers behind some parts of a pattern."""
     made = pattern
     if isinstance(pattern, s.Seq | s.Or | s.And):
         alike = isinstance(pattern, s.Or) and pattern.arms[0] == pattern.arms[1]
@@ -44,17 +44,12 @@ def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3,
         made = s.Seq(parts) if isinstance(pattern, s.Seq) else type(pattern)(parts)
     if isinstance(made, s.Single) and made.type is None:
         return made
-    absent = any(isinstance(node, s.And) and _has_not(node) for node in s.walk(made))
-    if isinstance(made, s.Absent) or absent or (inside and _has_not(made)) or not depth or draw(st.integers(0, 2)):
+    if isinstance(made, s.Absent) or not depth or draw(st.integers(0, 2)):
         return made
     least, most = draw(st.sampled_from(REPEATED))
     label = next(names) if draw(st.booleans()) else None
     policy = draw(st.sampled_from([None, None, *s.Select])) if label is not None and not inside else None
     return s.Group(made, least, most, label, policy)
-
-
-def _has_not(pattern: s.Pattern) -> bool:
-    return any(isinstance(node, s.Absent) for node in s.walk(pattern))
 
 
 def _shares(pattern: s.Pattern) -> bool:
@@ -107,8 +102,6 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
     pattern = draw(grouped(drawn, iter(["g", "h", "i", "j", "k2", "l2", "m2", "n2"])))
     if not groups(pattern):
         pattern = s.Group(pattern, *draw(st.sampled_from(REPEATED[:5])), "g")
-        if any(isinstance(node, s.And) and _has_not(node) for node in s.walk(pattern)):
-            pattern = pattern.pattern
     pattern = required(pattern)
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
     if draw(st.integers(0, 3)) == 0:

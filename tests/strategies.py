@@ -630,7 +630,14 @@ def _absent(draw: Any, absent: Absents) -> s.Absent:
             (s.Kleene(singles[0].type, singles[0].var, *draw(st.sampled_from([(1, None), (2, None), (2, 3)]))),)
         )
     last = draw(leaves_of(TYPES, next(absent.names), draw(st.sampled_from(["single", "kleene"]))))
-    return s.Absent((not_empty(kind((singles[0], last))),))
+    parts = (singles[0], last)
+    if kind is s.Seq and not s.may_be_empty(last) and draw(st.integers(0, 2)) == 0:
+        parts = (singles[0], draw(_absent(absent)), last)
+    made = not_empty(kind(parts))
+    if draw(st.integers(0, 2)) == 0:
+        label = f"q{next(absent.names)}" if draw(st.booleans()) else None
+        made = s.Group(made, *draw(st.sampled_from([(1, None), (2, None), (2, 2), (2, 3)])), label)
+    return s.Absent((made,))
 
 
 @st.composite

@@ -16,6 +16,7 @@ from trellis.errors import (
     QuerySyntaxError,
     ReservedError,
     TrellisError,
+    TrellisWarning,
     UsageError,
 )
 from trellis.providers import provide
@@ -168,6 +169,7 @@ __all__ = [
     "QuerySyntaxError",
     "ReservedError",
     "TrellisError",
+    "TrellisWarning",
     "UsageError",
     "__version__",
     "expand",

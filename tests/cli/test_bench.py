@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -151,6 +152,29 @@ def test_the_results_file_and_what_was_lost(tmp_path: Path) -> None:
     assert "lost 28%" in losses(before, now)[line.key]
     now["benchmarks"][0]["tables"][0]["rows"] = []
     assert "gone" in losses(before, now)[line.key]
+
+
+def test_bench_check_passes_and_fails(tmp_path: Path) -> None:
+    """The command that `make bench-check` runs, over the committed results and a copy of them that has lost."""
+    from benchmarks.report import machine_class
+    from benchmarks.results import FILE, lines
+
+    committed = {**json.loads(FILE.read_text()), "machine": machine_class()}
+    slower = json.loads(json.dumps(committed))
+    for table in (table for one in slower["benchmarks"] for table in one["tables"]):
+        for peer in (peer for row in table["rows"] for peer in row["peers"]):
+            peer.update({name: 0.7 * peer[name] for name in ("ratio", "cpu_ratio") if peer.get(name)})
+    for name, results in (("before", committed), ("slower", slower)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(results))
+    command = [sys.executable, str(suite.FOLDER.parent / "scripts" / "bench_check.py")]
+    command += ["--committed", str(tmp_path / "before.json"), "--results"]
+    same, lost = (
+        subprocess.run([*command, str(tmp_path / f"{name}.json")], capture_output=True, text=True, check=False)
+        for name in ("before", "slower")
+    )
+    assert (same.returncode, same.stdout) == (0, "nothing was lost\n"), same.stderr
+    assert lost.returncode == 1
+    assert lost.stdout.count("lost 30%") == len(lost.stdout.splitlines()) > len(list(lines(committed))) / 2
 
 
 # --- What was found ---------------------------------------------------------------------------------------------

@@ -77,7 +77,8 @@ def test_queries_come_and_go_while_a_stream_runs(tmp_path: Path) -> None:
         wait_for(process, (tmp_path / "out" / TOLD).exists)
         for i, begin in enumerate((100, 150)):
             write_files(table.slice(begin, 50), tmp_path / "more", 2, seed=i)
-            for path in sorted((tmp_path / "more").iterdir()):
+            for place, path in enumerate(sorted((tmp_path / "more").iterdir())):
+                os.utime(path, (1_700_000_100 + 10 * i + place,) * 2)  # the order in which Spark takes them
                 os.replace(path, tmp_path / "in" / f"1{i}{path.name}")
         wait_for(process, lambda: any((tmp_path / "out" / "two").glob("*.parquet")))
         clock.sleep(2)

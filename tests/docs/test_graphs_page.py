@@ -25,7 +25,7 @@ def test_python_prints_what_is_shown() -> None:
             exec(compile(code, "docs/graphs.md", "exec"), names)
         assert out.getvalue() == shown
         printed += bool(shown)
-    assert printed == 5
+    assert printed == 7
 
 
 def test_the_example_is_the_one_in_examples() -> None:

@@ -105,6 +105,20 @@ def test_figures_have_commands_that_there_are() -> None:
         assert set(named) <= known.keys()
 
 
+MEASURED = re.compile(
+    r"\d (ms|µs|ns|s|CPU s|(CPU )?seconds)\b(?! of)|\d+ times (as (fast|long|quick|slow)|faster|slower|quicker)"
+    r"|\d M? ?(million )?(events|rows|trends)( of \w+ events)? (a|per) (CPU )?second"
+)
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md") if path.stem != "papers"))
+def test_no_page_has_measurements_typed_by_hand(page: str) -> None:
+    """Measurements come from the results file, or from the command that is named; papers.md quotes those of papers."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    text = re.sub(r"<!-- figures:.*?<!-- end of figures -->|```.*?```|^ {4}.*?$|`[^`]*`", "", text, flags=re.S | re.M)
+    assert [line for line in text.splitlines() if MEASURED.search(line)] == []
+
+
 def test_figures_are_those_of_the_results_file() -> None:
     """No figure of the documents is typed by hand: they are written from the file that `make bench` writes."""
     spec = importlib.util.spec_from_file_location("figures", ROOT / "scripts" / "figures.py")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.errors import UsageError
-from trellis.events.times import ISO, TIMESTAMP, _by_parts, parse_times
+from trellis.events.times import ISO, NAIVE, TIMESTAMP, _by_parts, parse_times
 
 UTC = datetime.UTC
 
 
 def one(text: str, time_format: str | None = None) -> str | None:
     value = parse_times(pa.array([text]), time_format)[0].as_py()
-    return None if value is None else value.isoformat()
+    return None if value is None else value.replace(tzinfo=value.tzinfo or UTC).isoformat()
 
 
 @pytest.mark.parametrize(
@@ -104,9 +105,10 @@ def test_empty_columns() -> None:
 @given(st.lists(st.datetimes(datetime.datetime(1, 1, 2), datetime.datetime(9999, 12, 30)), min_size=1))
 def test_the_quick_way_and_the_careful_way_agree(moments: list[datetime.datetime]) -> None:
     texts = pa.array([m.isoformat() for m in moments])
-    expected = [m.replace(tzinfo=UTC) for m in moments]
-    assert parse_times(texts).to_pylist() == expected
-    assert _by_parts(texts, ISO).to_pylist() == expected
+    for zone, expected in (("", moments), ("Z", [m.replace(tzinfo=UTC) for m in moments])):
+        zoned = pc.binary_join_element_wise(texts, zone, "")
+        assert parse_times(zoned).to_pylist() == expected
+        assert _by_parts(zoned, ISO).to_pylist() == expected
 
 
 @given(st.text("0123456789-:/.TZ +", max_size=30))
@@ -115,7 +117,27 @@ def test_whatever_is_parsed_is_what_python_reads(text: str) -> None:
     assert _by_parts(pa.array([text.replace("/", "-") if "/" in text and parsed else text]), ISO)[0].as_py() == parsed
     if parsed is not None:
         read = datetime.datetime.fromisoformat(text.replace("/", "-"))
-        assert parsed == (read if read.tzinfo else read.replace(tzinfo=UTC))
+        assert parsed == read
+
+
+@pytest.mark.parametrize(
+    ("texts", "time_format", "naive"),
+    [
+        (["2024-01-01T10:00", "2024-01-02", None], None, True),
+        (["2024/01/01 10:00", "2024-01-01 10:00:01.5"], None, True),
+        (["2024-01-01T10:00+00:00", "2024-01-02", "2024-01-01T10:00"], None, False),
+        (["2024-01-01T10:00", "2024-01-01T10:00:60Z"], None, True),  # a zone of what is no time
+        ([None], None, False),  # nothing is told: the zone is kept open
+        (["01.02.2024", None], "dd.MM.yyyy", True),
+        (["01.02.2024"], "dd.MM.yyyy[ X]", False),
+    ],
+)
+def test_times_are_naive_where_no_text_has_a_zone(
+    texts: list[str | None], time_format: str | None, naive: bool
+) -> None:
+    whole = pa.array(texts, pa.string())
+    for column in (whole, pa.chunked_array([whole.slice(0, 1), whole.slice(1)])):
+        assert parse_times(column, time_format).type == (NAIVE if naive else TIMESTAMP)
 
 
 @pytest.mark.parametrize(

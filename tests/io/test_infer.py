@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from trellis.events.times import TIMESTAMP
+from trellis.events.times import NAIVE, TIMESTAMP
 from trellis.io.infer import infer_column, infer_most, infer_times
 
 INT, DOUBLE, TEXT, BOOL = pa.int64(), pa.float64(), pa.string(), pa.bool_()
@@ -47,7 +47,7 @@ def text(values: list[str | None]) -> pa.ChunkedArray:
         (["2024-01-01", None, "2024/01/02 03:04", "2024-01-01T00:00:00Z"], TIMESTAMP),
         (["2024-01-01", "2024-02-30"], TEXT),
         (["2024-01-01T00:00:00.1234567"], TEXT),
-        (["2024-01-01T00:00:00.1234560"], TIMESTAMP),
+        (["2024-01-01T00:00:00.1234560"], NAIVE),
         (["2024-01-01", "5"], TEXT),
         (["2024-01-01", ""], TEXT),
         (["1", ""], TEXT),
@@ -80,13 +80,13 @@ def test_infer_times_leaves_other_text() -> None:
     assert infer_times(text(["1", "2"])).type == TEXT
     assert infer_times(text(["2024-01-01", "2"])).type == TEXT
     assert infer_times(text([None])).type == TEXT
-    assert infer_times(text(["2024-01-01", None])).type == TIMESTAMP
+    assert infer_times(text(["2024-01-01", None])).type == NAIVE
 
 
 @pytest.mark.parametrize(
     ("values", "numbers", "kind", "nulls"),
     [
-        (["2024-01-01", "2024-01-02", "bad"], True, TIMESTAMP, 1),
+        (["2024-01-01", "2024-01-02", "bad"], True, NAIVE, 1),
         (["2024-01-01", "bad"], True, TEXT, 0),
         (["1", "2", "bad", None], True, INT, 2),
         (["1", "2.5", "bad"], True, DOUBLE, 1),

@@ -114,6 +114,11 @@ def test_items_that_are_given_on_their_own() -> None:
     assert message(lambda: trends.aggregate("count(*)", "avg(s.prize)")) == (
         "`avg(s.prize)` is not an aggregate: `s` has no attribute `prize`\nDid you mean `price`?"
     )
+    assert message(lambda: trends.per_event("cuont(*)")) == (
+        "`cuont(*)` is not an aggregate: `*` stands only in COUNT(*)\nDid you mean `count`?"
+    )
+    assert message(lambda: trends.per_event(of="z")) == "the pattern declares no variable `z`\nVariables are s."
+    assert message(lambda: trends.aggregate("sum(s.price")).endswith("The `(` is not closed.")  # at no column
 
 
 def test_a_type_that_matches_no_row() -> None:
@@ -184,6 +189,9 @@ def test_csv_with_another_delimiter(tmp_path: Path, sign: str) -> None:
         {"ts": 2, "price": -20.0, "code": "a,b", "share": 3},
     ]
     assert read_table(file, delimiter=sign).equals(table)
+    assert read_table(file, delimiter="\\t" if sign == "\t" else sign).equals(table)
+    wrong = message(lambda: read_table(file, delimiter="::"))
+    assert wrong == "the delimiter '::' is not one sign\nWrite `;`, `|`, `\\t` or another ASCII sign."
 
 
 def test_a_comma_in_the_header_decides(tmp_path: Path) -> None:

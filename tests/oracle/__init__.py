@@ -123,9 +123,7 @@ def _where(
     attributes = [name.value for c in query.where if isinstance(c, syntax.PartitionClause) for name in c.attributes]
     others = [c for c in query.where if not isinstance(c, syntax.PartitionClause)]
     conjuncts = [compile_conjunct(condition, types, data, params) for condition in others]
-    forbidden = [set(variables(one)) for one in syntax.absent_patterns(query.pattern)]
-    for conjunct in conjuncts:
-        inside = [own for own in forbidden if own & conjunct.variables]
-        if len(inside) > 1 or any(len(own) > 1 and not conjunct.variables <= own for own in inside):
-            raise OracleError("a condition between variables of two NOTs, or into one")
+    forbidden = [{leaf.var for leaf in syntax.leaves(one)} for one in syntax.absent_patterns(query.pattern)]
+    if any(sum(bool(own & conjunct.names) for own in forbidden) > 1 for conjunct in conjuncts):
+        raise OracleError("a condition between variables of two NOTs")
     return tuple(dict.fromkeys(attributes)), conjuncts

@@ -156,6 +156,11 @@ class Conjunct:
         """All variables, and labels of groups, that it names; those of other iterations as `OfIteration`."""
         return frozenset(var for var, _, _ in self.references)
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables and labels that it names, of whatever iteration."""
+        return frozenset(map(variable_of, self.named))
+
     def holds(self, bound: Bound, *, of_coming: bool) -> bool:
         """Test all combinations; of one with an event that is yet to come the answer is `of_coming`."""
         return all(of_coming if TO_COME in events else self._true(events) for events in self._combinations(bound))

@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from trellis.language import syntax
-from trellis.language.syntax import Select
+from trellis.language.syntax import Select, absent_patterns
 
-from .conditions import Bound, Conjunct
+from .conditions import Bound, Conjunct, variable_of
 from .events import Event
 from .readings import (
     EDGE,
@@ -32,7 +32,7 @@ from .readings import (
     readings,
 )
 from .steps import Left, Ways, left_by, steps_of
-from .structure import absents, fits, is_optional, variables
+from .structure import fits, is_optional, variables
 
 
 def exact(number: Any) -> Any:
@@ -59,13 +59,42 @@ class Longer:
         return None if self.ways[-1] is None else self.ways[-1][1]
 
 
+@dataclass(frozen=True, slots=True)
+class GivenConjunct:
+    """A conjunct on the variables of a pattern inside NOT, with each way in which those outside are bound."""
+
+    conjunct: Conjunct | GivenConjunct
+    own: frozenset[str]
+    outside: tuple[Bound, ...]
+
+    @property
+    def named(self) -> frozenset[Any]:
+        """What it names inside."""
+        return frozenset(name for name in self.conjunct.named if variable_of(name) in self.own)
+
+    @property
+    def variables(self) -> frozenset[Any]:
+        """What must be bound inside."""
+        return frozenset(name for name in self.conjunct.variables if variable_of(name) in self.own)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables and labels inside."""
+        return frozenset(map(variable_of, self.named))
+
+    def holds(self, bound: Bound, *, of_coming: bool) -> bool:
+        """Test it; of an event outside that is yet to come the answer is no, so that nothing is forbidden."""
+        coming = of_coming and any(TO_COME in events for events in bound.values())
+        return all(self.conjunct.holds({**outside, **bound}, of_coming=coming) for outside in self.outside)
+
+
 class Matcher:
     """Finds all trends among the events of one window and partition, given in the order (time, event id)."""
 
     def __init__(
         self,
         pattern: syntax.Pattern,
-        conjuncts: Sequence[Conjunct],
+        conjuncts: Sequence[Conjunct | GivenConjunct],
         events: Sequence[Event],
         select: Select,
         span: Any = None,
@@ -77,10 +106,11 @@ class Matcher:
         self.select = select
         self.span = span
         self.names = variables(pattern)
-        negated = {single.var for single in absents(pattern)}
-        self.positive = [c for c in conjuncts if not c.variables & negated]
+        negated = _names_inside(*absent_patterns(pattern))
+        self.conjuncts = conjuncts
+        self.positive = [c for c in conjuncts if not c.names & negated]
         self.innermost = dict(_innermost(pattern, None))
-        self.of_absent = {var: [c for c in conjuncts if var in c.variables] for var in negated}
+        self.of_absent = {var: [c for c in conjuncts if var in c.names] for var in negated}
 
     def trends(self) -> list[tuple[Pairs, Cut]]:
         """List every trend once: its pairs, and how these are cut into iterations."""
@@ -188,14 +218,22 @@ class Matcher:
             if isinstance(absent, syntax.Single):
                 if any(self._forbidden(absent, event, reading, gap.within) for event in inside):
                     return True
-            elif Matcher(absent, self._of_pattern(absent), inside, Select.ANY).trends():
+            elif Matcher(absent, self._of_pattern(absent, reading, gap.within), inside, Select.ANY).trends():
                 return True
         return False
 
-    def _of_pattern(self, absent: syntax.Pattern) -> list[Conjunct]:
-        """List the conditions on the variables of a pattern that a NOT forbids."""
-        own = set(variables(absent))
-        return [c for var in own for c in self.of_absent[var] if c.variables <= own]
+    def _of_pattern(self, absent: syntax.Pattern, reading: Reading, within: Within) -> list[Any]:
+        """List the conditions on the variables of a pattern that a NOT forbids, given those outside of it."""
+        own = _names_inside(absent)
+        found = []
+        for conjunct in self.conjuncts:
+            if conjunct.names & own:
+                bound = [*bindings(reading, conjunct.named, within)] if conjunct.names - own else [{}]
+                outside = [
+                    one for one in bound if {n for n in conjunct.variables if variable_of(n) not in own} <= {*one}
+                ]
+                found.append(GivenConjunct(conjunct, own, tuple(outside)))
+        return found
 
     def _inside(self, gap: Gap, event: Event, pairs: Pairs) -> bool:
         """Tell whether an event lies in the gap, which at an edge of the pattern reaches as far as the span."""
@@ -214,6 +252,13 @@ class Matcher:
                 if conjunct.variables <= full.keys() and not conjunct.holds(full, of_coming=False):
                     return False
         return True
+
+
+def _names_inside(*patterns: syntax.Node) -> frozenset[str]:
+    """Give the variables and the labels of patterns, those of NOTs too."""
+    nodes = [node for pattern in patterns for node in syntax.walk(pattern)]
+    names = {node.var for node in nodes if isinstance(node, syntax.Single | syntax.Kleene)}
+    return frozenset(names | {node.label for node in nodes if isinstance(node, syntax.Group) and node.label})
 
 
 def _innermost(pattern: syntax.Node, group: int | None) -> Iterator[tuple[str, int | None]]:

@@ -55,8 +55,11 @@ def is_optional(group: syntax.Group) -> bool:
 
 
 def groups(pattern: syntax.Node) -> list[syntax.Group]:
-    """Give the repeated groups."""
-    return [node for node in syntax.walk(pattern) if isinstance(node, syntax.Group) and not is_optional(node)]
+    """Give the repeated groups; those of a NOT are left out."""
+    if isinstance(pattern, syntax.Absent | syntax.Condition):
+        return []
+    own = [pattern] if isinstance(pattern, syntax.Group) and not is_optional(pattern) else []
+    return own + [group for child in syntax.children(pattern) for group in groups(child)]
 
 
 def labels(pattern: syntax.Node) -> frozenset[str]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import trellis
 from tests import oracle
 from tests.compare import detect, expected
+from tests.grouping import grouped_case
 from tests.profiles import examples
 from tests.strategies import Case, arrow_table, case, general_case
 from trellis.language import syntax as s
@@ -35,7 +36,7 @@ def test_every_condition_of_a_result_holds(drawn: Case) -> None:
 
 
 @examples(40)
-@given(st.one_of(case(clauses=False), general_case()), st.data())
+@given(st.one_of(case(clauses=False), general_case(), grouped_case()), st.data())
 def test_events_are_a_result_or_a_condition_says_why_not(drawn: Case, data: Any) -> None:
     answer = expected(drawn)
     name = drawn.options.get("event_id")
@@ -203,3 +204,80 @@ def test_conditions_of_groups(text: str, told: str) -> None:
         assert not reasons.failing
         lines += [str(check) for check in reasons]
     assert any(told in line for line in lines), lines[:20]
+
+
+@pytest.mark.parametrize(
+    ("text", "ids", "told", "cured"),
+    [
+        (
+            "SEQ(A a, B+ b[])+ g[] WHERE g[i].a.x > 10 + g[i-1].a.x AND a.x < b.x", "0134",
+            "g[i].a.x > 10 + g[i-1].a.x fails: g[2].a.x = 4, g[1].a.x = 1; needed: g[2].a.x > 11", {3: 12, 4: 13},
+        ),
+        (
+            "SEQ(SEQ(A a, B b)+ g[], C c) WHERE LAST(g).b.x > c.x", "01346",
+            "LAST(g).b.x > c.x fails: g[2].b.x = 5, c.x = 7; needed: g[2].b.x > 7", {4: 8},
+        ),
+        (
+            "SEQ(SEQ(SEQ(A a, B b)+ h[], C c)+ g[], A z) WHERE a.x > b.x AND h[1].a.x > 3", "0167",
+            "a.x > b.x fails: g[1].h[1].a.x = 1, g[1].h[1].b.x = 2; needed: g[1].h[1].a.x > 2", {0: 4},
+        ),
+        ("SEQ(A a, B b){2,} g[] WHERE COUNT(g) > 2", "0134", "COUNT(g) > 2 fails: COUNT(g) = 2", {}),
+        ("SEQ(A a, B b){2,} g[]", "01345", "the pattern takes 4 or 6 events fails: events = 5", {}),
+        ("SEQ(A a, B b){2} g[]", "013", "the pattern takes 4 events fails: events = 3", {}),
+        ("SEQ(A a, B b){2} g[]", "0136", "the type of b is B fails: b.k = C", {}),
+        ("SEQ(A+ a[] UNTIL (a.x > 3), B b)", "034", "UNTIL fails", {0: -1, 3: -1}),
+        ("SEQ(A+ a[] greedy, A b)", "035", "greedy fails", {}),
+    ],
+)  # fmt: skip
+def test_groups_say_why_not(text: str, ids: str, told: str, cured: dict[int, int]) -> None:
+    """The condition is told with its iteration; with the values that are needed, the events are a result."""
+    query, options = trellis.query(f"PATTERN {text} REPORT any"), {"time": "t", "event_id": "id", "type": "k"}
+    chosen = [f"e{i}" for i in ids]
+    reasons = query.why_not(GROUPED, chosen, **options)
+    assert reasons.heading.startswith("not a match")
+    assert told in str(reasons)
+    if cured:
+        x = pa.array([cured.get(i, value) for i, value in enumerate(GROUPED["x"].to_pylist())])
+        better = GROUPED.set_column(3, "x", x)
+        assert query.why_not(better, chosen, **options).heading.startswith("it is a result")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "SEQ(A a, B b){3} g[] WHERE [p]",
+            "p=u: `SEQ(A a, B b){3} g[]` is not reached; it begins with e0, e1, e3, e4\n"
+            "  an event for b of type B fails: after = e6",
+        ),
+        (
+            "SEQ(SEQ(A a, B b){2} g[], C c) WHERE [p] AND g[i].a.x > 5 + g[i-1].a.x",
+            "p=u: `SEQ(A a, B b){2} g[]` is not reached; it begins with e0, e1, e3, e4\n"
+            "  g[i].a.x > 5 + g[i-1].a.x fails: g[2].a.x = 4, g[1].a.x = 1; needed: g[2].a.x > 6",
+        ),
+        (
+            "SEQ(C c, SEQ(A a, B b)+ g[]) WHERE [p] AND b.x > a.x + 2",
+            "p=u: step 1 of 2 is reached by e5; `SEQ(C c, SEQ(A a, B b)+ g[])` is not\n"
+            "  an event for b of type B fails: after = e6",
+        ),
+        (
+            "SEQ(SEQ(A a, B b)+ g[], C c) WHERE [p] AND b.x > a.x + 9",
+            "p=u: `SEQ(A a, B b)+ g[]` is not reached; it begins with e0\n"
+            "  b.x > a.x + 9 fails: g[1].b.x = 2, g[1].a.x = 1; needed: g[1].b.x > 10",
+        ),
+        ("SEQ(SEQ(A a, B b)+ g[], C c) WHERE [p] AND b.x > a.x", "p=u: the whole pattern matches"),
+        (
+            "SEQ(A a, AND(B b, C c)) WHERE [p] AND c.x > 9",
+            "p=u: step 1 of 2 is reached by e0; `SEQ(A a, AND(B b, C c))` is not\n"
+            "  c.x > 9 fails: c.x = 6; needed: c.x > 9",
+        ),
+        (
+            "SEQ(A a, C c) WHERE [p] WITHIN 1",
+            "p=u: step 1 of 2 is reached by e0; `SEQ(A a, C c)` is not\n  WITHIN 1 fails: first = 0, last = 5",
+        ),
+    ],
+)
+def test_partitions_say_why_not_with_groups(text: str, told: str) -> None:
+    events = GROUPED.slice(0, 7).set_column(2, "k", pa.array(list("ABBABCA"))).append_column("p", pa.array(["u"] * 7))
+    reasons = trellis.query(f"PATTERN {text}").why_not(events, partition="u", time="t", event_id="id", type="k")
+    assert str(reasons) == told

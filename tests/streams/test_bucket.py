@@ -22,12 +22,13 @@ from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import schema_of
 from trellis.language.schema import time_columns
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
+from trellis.streams.table_bytes import packed
 
 
 def standing(text: str, table: pa.Table, name: str = "q", max_trends: int = 10**8, **options: Any) -> StandingQuery:
@@ -55,6 +56,7 @@ class Stream:
             newest = self.group.line.numbers(events, self.group.time).max().item()
             wanted = events.filter(pa.array(self.group.wanted(events)))
             found += bucket.take(wanted, newest, self.watermark)
+            bucket.fold(self.watermark, least=1)
         bucket.finish()
         self.watermark = watermark
         bucket = Bucket(self.group, self.store)

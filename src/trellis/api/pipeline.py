@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.events.source import is_spark_frame
 from trellis.graphs import Merger, Operator, Result, Splitter, VertexProgram
+from trellis.graphs.chain import PipelinePart
 
 if TYPE_CHECKING:
     from trellis.engines.spark.graphs.stream import GraphStream
@@ -15,10 +16,20 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """A splitter, an operator over graphs, a merger; make one with `trellis.pipeline(splitter, operator, merger)`."""
+    """A splitter, an operator over graphs, a merger; make one with `trellis.pipeline(splitter, operator, merger)`.
+
+    `a >> b` is a pipeline whose second part takes the results of the first as its events.
+    """
 
     def __init__(self, splitter: Splitter, operator: Callable[[], Operator], merger: Merger | None = None) -> None:
-        self.splitter, self.operator, self.merger = splitter, operator, merger
+        self.parts: tuple[PipelinePart, ...] = (PipelinePart(splitter, operator, merger),)
+
+    def __rshift__(self, other: Pipeline) -> Pipeline:
+        if not isinstance(other, Pipeline):
+            return NotImplemented
+        chain = object.__new__(Pipeline)
+        chain.parts = self.parts + other.parts
+        return chain
 
     def run(
         self, events: Any, *, time: str | None = None, event_id: str | None = None, instances: int | None = None
@@ -41,28 +52,24 @@ class Pipeline:
             The merged results, in order.
         """
         if is_spark_frame(events):
-            from trellis.engines.spark.graphs.run import run as run_there
+            from trellis.engines.spark.graphs.run import run_chain as run_there
 
-            return run_there(
-                events, self.splitter, self.operator, self.merger, time=time, event_id=event_id, instances=instances
-            )
-        from trellis.graphs.run import run as run_here
+            return run_there(events, self.parts, time=time, event_id=event_id, instances=instances)
+        from trellis.graphs.run import run_chain as run_here
 
-        return run_here(
-            events, self.splitter, self.operator, self.merger, time=time, event_id=event_id, instances=instances or 1
-        )
+        return run_here(events, self.parts, time=time, event_id=event_id, instances=instances or 1)
 
     def stream(
         self, frame: Any, *, out: str | Path, checkpoint: str | Path, watermark: str | int | float,
         time: str | None = None, event_id: str | None = None, available_now: bool = False,
-        max_ahead: str | None = "1 day",
+        max_ahead: str | None = "1 day", instances: int | None = None,
     ) -> GraphStream:  # fmt: skip
         """Return the stream over a streaming data frame, to be started: see `GraphStream`."""
         from trellis.engines.spark.graphs.stream import GraphStream
 
         return GraphStream(
-            frame, self.splitter, self.operator, self.merger, out=out, checkpoint=checkpoint, watermark=watermark,
-            time=time, event_id=event_id, available_now=available_now, max_ahead=max_ahead,
+            frame, self.parts, out=out, checkpoint=checkpoint, watermark=watermark, time=time, event_id=event_id,
+            available_now=available_now, max_ahead=max_ahead, instances=instances,
         )  # fmt: skip
 
 

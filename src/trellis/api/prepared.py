@@ -51,6 +51,8 @@ class PreparedQuery:
                 f"the query is prepared for events with other columns: {_difference(self.schema, schema)}",
                 "Prepare it for these, or use query.detect, which looks at the columns each time.",
             )
+        if schema is not None and schema.time_type.naive != self.schema.time_type.naive:  # text: only rows tell a zone
+            self.schema, self._plan = schema, self.query.plan(schema, self.options.params, self.options.report_mode)
         return self._plan
 
     def detect(self, data: Any, *, engine: str | None = None, spark: Any = None) -> Results:

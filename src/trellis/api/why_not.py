@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -21,17 +22,24 @@ from trellis.events.columns.types import normalise, plain_value
 from trellis.events.prepare import positions_of
 from trellis.language import syntax as s
 from trellis.language.binder import bind
-from trellis.language.bound import WindowKind
+from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import pattern_text, to_query_text
 from trellis.language.schema import INTEGER, Table
+from trellis.operators.batch import LEVEL
 from trellis.plan.choice import make_plan
 from trellis.plan.plan import Plan
+from trellis.plan.remainders import LazyAutomaton, Letter
 from trellis.results.display import array_text, python_values, value_text
-from trellis.results.funnel import step_plans, variables_of
+from trellis.results.funnel import pieces_plans, step_plans
+from trellis.results.iterations import iteration_texts
+from trellis.results.trend import Trend
 from trellis.results.why import Candidate, Check, Reasons, having_checks, partition_check
+
+Reading = tuple[list[str], list[str]]  # the variable of each event, and its iterations
 
 NUMBER = "__number"  # the column of ids of events that have none
 MOST_READINGS = 2000  # ways to bind the events to variables that are tried
+TYPE = "the type of "  # begins the conditions that say one
 MOST_OTHERS = 200  # other events that are tried as the cause
 
 
@@ -78,7 +86,7 @@ class _Case:
         if failing:
             return Reasons(f"not a match: {shown}", failing)
         readings = self._readings(alone, wanted)
-        reading = next((one for one in readings if not one.failures()), readings[0])
+        reading = next((one for one in readings if not self._failing(one, alone)), readings[0])
         asked = having_checks(self.bound, len(wanted)) + reading.filters()
         failing = [check for check in asked if not check.holds]
         failing = failing or self._because_of_others(places, wanted)
@@ -137,17 +145,30 @@ class _Case:
         """Return the failing checks of the reading of the events that has the fewest."""
         readings = self._readings(alone, ids)
         if not readings:
-            least, most = _lengths(self.plan)
-            takes = f"{least:,}" if most == least else f"at least {least:,}"
-            return [Check(f"the pattern takes {takes} events", False, {"events": len(ids)})]
-        failing = [[*self._type_checks(one, alone), *(c for c in one.checks() if not c.holds)] for one in readings]
-        best = min(failing, key=len)
+            return [Check(f"the pattern takes {_lengths(self.plan, len(ids))} events", False, {"events": len(ids)})]
+        failing = [self._failing(one, alone) for one in readings]
+        best = min(failing, key=_distance)
         tied = len(set(self.ticks_of(alone))) < alone.num_rows
         arms = any(isinstance(node, s.And) for node in s.walk(self.bound.pattern))  # these may take events of one time
         if (best or explained) and not (tied and not arms):
             return best
+        if not tied:
+            return [*best, self._word_check(alone, ids)]
         times = ", ".join(map(value_text, python_values(alone[self.schema.time])))
         return [*best, Check("events follow one another in time", False, {"times": times})]
+
+    def _word_check(self, alone: pa.Table, ids: Sequence[Any]) -> Check:
+        """Return the word of a repetition or a step that keeps events from being a match."""
+        words: list[tuple[str, dict[str, Any]]] = [("UNTIL", {"until": None}), ("greedy", {"greedy": False})]
+        for word, changes in words:
+
+            def plain(node: s.Node, changes: dict[str, Any] = changes) -> s.Node | None:
+                return replace(node, **changes) if isinstance(node, s.Kleene) else None
+
+            free = s.rebuild(self.bound.syntax.pattern, plain)
+            if self._matches(alone, ids, self._variant(report=s.Report.ANY, select=s.Select.ANY, pattern=free)):
+                return Check(word, False, events=tuple(ids))
+        return Check("a policy of a step, greedy or UNTIL", False, events=tuple(ids))
 
     def times_of(self, table: pa.Table) -> list[Any]:
         """Return the times of events as numbers."""
@@ -159,8 +180,12 @@ class _Case:
         return list(zip(self.times_of(table), *ties, strict=True))
 
     def _readings(self, alone: pa.Table, ids: Sequence[Any]) -> list[Candidate]:
-        names = islice(_bindings(self.plan, len(ids)), MOST_READINGS)
-        return [Candidate(self.bound, alone, ids, variables) for variables in names]
+        found = islice(_bindings(self.plan, len(ids)), MOST_READINGS)
+        return [Candidate(self.bound, alone, ids, *_reading_of(self.bound, letters)) for letters in found]
+
+    def _failing(self, reading: Candidate, alone: pa.Table) -> list[Check]:
+        """Return the checks that do not hold: of types, then of conditions."""
+        return [*self._type_checks(reading, alone), *(check for check in reading.checks() if not check.holds)]
 
     def _type_checks(self, reading: Candidate, alone: pa.Table) -> list[Check]:
         column = self.schema.type_column
@@ -170,7 +195,7 @@ class _Case:
         for name, event, type_ in zip(reading.variables, reading.ids, python_values(alone[column]), strict=True):
             wanted = self.bound.variable(name).type
             if wanted is not None and type_ != wanted:
-                checks.append(Check(f"the type of {name} is {wanted}", False, {f"{name}.{column}": type_}, (event,)))
+                checks.append(Check(f"{TYPE}{name} is {wanted}", False, {f"{name}.{column}": type_}, (event,)))
         return checks
 
     # --- Other events -----------------------------------------------------------------------------------------
@@ -220,75 +245,158 @@ class _Case:
         shown = ", ".join(f"{name}={value_text(value)}" for name, value in given.items())
         if not inside.num_rows:
             return Reasons(f"no event has {shown}", [Check(f"[{', '.join(names)}]", False, dict(given))])
-        plans = step_plans(self.plan) if isinstance(self.bound.pattern, s.Seq) else [self._variant()]
-        best: Any = None
-        reached = 0
-        for plan in plans:
-            found = LocalResults(plan, inside, self.results.options)
-            if not found.count():
-                break
-            best, reached = found[0], reached + 1
+        steps = isinstance(self.bound.pattern, s.Seq)
+        plans = step_plans(self.plan) if steps else [self._variant()]
+        reached, best = self._furthest(inside, plans, None)
+        ids = array_text(best.ids) if best is not None else ""
         if reached == len(plans):
-            longest = best if len(plans) > 1 else found.top(1).to_pylist()[0]
-            length = longest.length if len(plans) > 1 else longest["length"]
-            checks = [c for c in having_checks(self.bound, length) if not c.holds]
+            checks = [c for c in having_checks(self.bound, self._longest(inside)) if not c.holds]
             return Reasons(f"{shown}: the whole pattern matches", checks)
-        step = pattern_text(plans[reached].bound.pattern)
+        step, plan = pattern_text(plans[reached].bound.pattern), plans[reached]
+        if self.bound.groups:
+            pieces = [*pieces_plans(self.plan, reached if steps else None), plan]
+            number, best = self._furthest(inside, pieces, best)
+            plan = pieces[number]
         if best is None:
-            return Reasons(f"{shown}: no event begins `{step}`", self._nearest(inside, [], [], plans[reached]))
-        heading = f"{shown}: step {reached} of {len(plans)} is reached by {array_text(best.ids)}; `{step}` is not"
-        return Reasons(heading, self._nearest(inside, best.ids, best.variables, plans[reached]))
+            return Reasons(f"{shown}: no event begins `{step}`", _Case(self._results(plan, inside)).nearest(None))
+        heading = f"{shown}: step {reached} of {len(plans)} is reached by {ids}; `{step}` is not"
+        if not reached:
+            heading = f"{shown}: `{step}` is not reached; it begins with {array_text(best.ids)}"
+        return Reasons(heading, _Case(self._results(plan, inside)).nearest(best))
 
-    def _nearest(self, inside: pa.Table, ids: list[Any], variables: list[str], plan: Plan) -> list[Check]:
-        """Return the failing checks of the event that comes nearest to going on with a match."""
-        case = _Case(LocalResults(plan, inside, self.results.options))
-        before = case._in_time([case._place(one) for one in ids])
-        last = case.ticks[before[-1]] if before else None
-        new = [v for v in plan.bound.variables if not v.absent and v.name not in variables]
-        tried: list[list[Check]] = []
-        for place in range(case.table.num_rows):
-            if last is not None and case.ticks[place] <= last:
+    def _results(self, plan: Plan, inside: pa.Table) -> LocalResults:
+        return LocalResults(plan, inside, self.results.options)
+
+    def _furthest(self, inside: pa.Table, plans: Sequence[Plan], best: Trend | None) -> tuple[int, Trend | None]:
+        """Return how many plans one after another have a match, and one of the last of these."""
+        for reached, plan in enumerate(plans):
+            found = self._results(plan, inside)
+            if not found.count():
+                return reached, best
+            best = found[0]
+        return len(plans), best
+
+    def _longest(self, inside: pa.Table) -> int:
+        """Return the length of the longest match among events."""
+        return int(self._results(self._variant(), inside).top(1).to_pylist()[0]["length"])
+
+    def nearest(self, best: Trend | None) -> list[Check]:
+        """Return the failing checks of the event that comes nearest to going on with a match of a beginning."""
+        ids: list[Any] = list(best.ids) if best is not None else []
+        reading = _read(best) if best is not None else ([], [])
+        while True:
+            before = self._in_time([self._place(one) for one in ids])
+            after = {"after": ids[-1]} if ids else {}
+            names = list(dict.fromkeys(variables[-1] for variables, _ in _continued(self.plan, *reading)))
+            tried = list(self._tried(before, ids, reading))
+            fitting = next((one for one in tried if not one[0]), None)
+            if fitting is None:
+                break
+            _, place, reading = fitting
+            ids.append(self.ids[place])
+        if not names:  # all of it is there: conditions of groups fail, a word of the pattern, or other events
+            alone = self.table.take(pa.array(before))
+            failing = self._failing(Candidate(self.bound, alone, ids, *reading), alone)
+            if not failing and not self._matches(alone, ids, self._variant(report=s.Report.ANY, select=s.Select.ANY)):
+                failing = [self._word_check(alone, ids)]
+            return failing or self._because_of_others(before, ids)
+        types = {name: self.bound.variable(name).type for name in names}
+        wanted = " or ".join(f"{name} of type {type_}" if type_ else name for name, type_ in types.items())
+        nothing = [Check(f"an event for {wanted}", False, after)]
+        return min((one for one, _, _ in tried), key=_distance, default=nothing)
+
+    def _tried(
+        self, before: Sequence[int], ids: Sequence[Any], reading: Reading
+    ) -> Iterator[tuple[list[Check], int, Reading]]:
+        """Yield the later events that a beginning may go on with, as it reads them, and the checks that fail."""
+        ways = _continued(self.plan, *reading)
+        for place in range(self.table.num_rows):
+            if before and self.ticks[place] <= self.ticks[before[-1]]:
                 continue
-            rows = case.table.take(pa.array([*before, place]))
-            for variable in new[:1]:
-                reading = Candidate(plan.bound, rows, [*ids, case.ids[place]], [*variables, variable.name])
-                failing = [*case._type_checks(reading, rows), *(c for c in reading.checks() if not c.holds)]
-                tried.append(failing)
-        wanted = f"an event for {new[0].name}" + (f" of type {new[0].type}" if new[0].type else "")
-        after = {"after": case.ids[before[-1]]} if before else {}
-        return min((one for one in tried if one), key=len, default=[Check(wanted, False, after)])
+            rows, known = self.table.take(pa.array([*before, place])), [*ids, self.ids[place]]
+            shape = [check for check in self._shape_checks(rows, known) if not check.holds]
+            for way in ways:
+                candidate = Candidate(self.bound, rows, known, *way)
+                yield [*shape, *self._failing(candidate, rows)], place, way
 
 
-def _bindings(plan: Plan, length: int) -> Iterator[list[str]]:
-    """Yield the sequences of variables that the pattern can give to so many events."""
-    automaton = plan.automaton
-    ends = {a.state for a in automaton.accepting}
-    steps: dict[int, list[tuple[str, int]]] = {}
-    for t in automaton.transitions:
-        steps.setdefault(t.source, []).append((t.variable, t.target))
-    enough: dict[tuple[int, int], bool] = {}
+def _distance(failing: Sequence[Check]) -> tuple[int, int]:
+    """Return how far a reading is from a match: how many types are others, and how many checks fail."""
+    return sum(check.condition.startswith(TYPE) for check in failing), len(failing)
 
+
+def _read(trend: Trend) -> Reading:
+    """Return the variables of the events of a trend, and their iterations."""
+    table = trend.to_arrow()
+    iterations = python_values(table["iteration"]) if "iteration" in table.column_names else [""] * trend.length
+    return trend.variables, iterations
+
+
+def _continued(plan: Plan, variables: list[str], iterations: list[str]) -> list[Reading]:
+    """Return the ways in which a reading of events can take one more: as a new variable, or in a new iteration."""
+    automaton = LazyAutomaton(plan.automaton.root)
+    paths: list[tuple[int, list[Letter]]] = [(0, [])]
+    for name in variables:
+        paths = [
+            (t.target, [*letters, Letter(name, len(t.begun))])
+            for state, letters in paths
+            for t in automaton.transitions(state)
+            if t.variable == name
+        ]
+    found: list[Reading] = []
+    for state, letters in paths:
+        if _reading_of(plan.bound, letters) == (variables, iterations):
+            for t in automaton.transitions(state):
+                names, texts = _reading_of(plan.bound, [*letters, Letter(t.variable, len(t.begun))])
+                if (names[-1], texts[-1]) not in zip(variables, iterations, strict=True):
+                    found.append((names, texts))
+    new = [one for one in found if one[0][-1] not in variables]
+    return [one for i, one in enumerate(new or found) if one not in (new or found)[:i]]
+
+
+def _reading_of(bound: BoundQuery, letters: Sequence[Letter]) -> Reading:
+    """Return the variables of events and their iterations, as rows tell them."""
+    variables = [letter.variable for letter in letters]
+    if not bound.groups:
+        return variables, [""] * len(variables)
+    names = [v.name for v in bound.variables if not v.absent]
+    codes = np.array([names.index(letter.variable) | letter.begins << LEVEL for letter in letters], np.int64)
+    return variables, iteration_texts(codes, np.array([0, len(codes)]), bound).to_pylist()
+
+
+def _bindings(plan: Plan, length: int) -> Iterator[list[Letter]]:
+    """Yield the sequences of variables, with the iterations they begin, that the pattern can give to so many events."""
+    automaton = LazyAutomaton(plan.automaton.root)
+
+    @cache
+    def steps(state: int) -> tuple[tuple[Letter, int], ...]:
+        found = ((Letter(t.variable, len(t.begun)), t.target) for t in automaton.transitions(state))
+        return tuple(dict.fromkeys(found))
+
+    @cache
     def can_end(state: int, left: int) -> bool:
-        key = (state, left)
-        if key not in enough:
-            enough[key] = state in ends if left == 0 else any(can_end(to, left - 1) for _, to in steps.get(state, ()))
-        return enough[key]
+        return any(can_end(to, left - 1) for _, to in steps(state)) if left else bool(automaton.endings(state))
 
-    def go(state: int, left: int) -> Iterator[list[str]]:
+    def go(state: int, left: int) -> Iterator[list[Letter]]:
         if left == 0:
             yield []
             return
-        for variable, to in steps.get(state, ()):
+        for letter, to in steps(state):
             if can_end(to, left - 1):
                 for rest in go(to, left - 1):
-                    yield [variable, *rest]
+                    yield [letter, *rest]
 
     if can_end(0, length):
         yield from go(0, length)
 
 
-def _lengths(plan: Plan) -> tuple[int, int | None]:
-    """Return the least number of events that a pattern takes, and the greatest, None where there is none."""
-    needed = len(variables_of(plan.bound.pattern) - {v.name for v in plan.bound.variables if v.absent})
-    least = next((n for n in range(1, needed + 1) if next(_bindings(plan, n), None) is not None), needed)
-    return least, least if plan.bound.fixed and next(_bindings(plan, least + 1), None) is None else None
+def _lengths(plan: Plan, number: int) -> str:
+    """Return how many events a pattern takes, where it does not take so many: the numbers below and above."""
+    automaton, states, length = LazyAutomaton(plan.automaton.root), {0}, 0
+    takes: list[int] = []
+    while states and not (takes and takes[-1] > number):
+        states, length = {t.target for state in states for t in automaton.transitions(state)}, length + 1
+        takes += [length] if any(automaton.endings(state) for state in states) else []
+    nearest = [n for n in takes if n < number][-1:] + [n for n in takes if n > number][:1]
+    more = len(nearest) == 1 and nearest[0] > number and next(_bindings(plan, nearest[0] + 1), None) is not None
+    return ("at least " if more else "") + " or ".join(f"{n:,}" for n in nearest)

@@ -227,8 +227,9 @@ class Answerer:
 
     def times(self, numbers: NDArray[Any]) -> pa.Array:
         """Return numbers as the times that they are."""
-        if self.schema.time_type.temporal:
-            return pa.array(numbers, pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+        time = self.schema.time_type
+        if time.temporal:
+            return pa.array(numbers, pa.int64()).cast(pa.timestamp("us", None if time.naive else "UTC"))
         return pa.array(numbers)
 
     # --- Answers ----------------------------------------------------------------------------------------------

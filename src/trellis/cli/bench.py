@@ -134,9 +134,14 @@ def _check_folder(folder: Path, files: list[str]) -> None:
 
 
 def _measured(suite: Any, name: str, quick: bool, large: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
-    """Run a benchmark, and write and print what it found."""
+    """Run a benchmark, print each row as it is known, and write and print the tables."""
+
+    def print_row(row: Any) -> None:
+        if not silent:
+            out().print(row.in_line(quick))
+
     with shown_progress(tell) as step:
-        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"), large)
+        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"), large, print_row)
     paths = [] if folder is None else suite.write(report, folder)
     if not silent:
         out().print()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from trellis.errors import UsageError, warn
 from trellis.events.columns.arrow import Array, Chunked, pc
 
-TIMESTAMP = pa.timestamp("us", tz="UTC")
+TIMESTAMP, NAIVE = pa.timestamp("us", tz="UTC"), pa.timestamp("us")
 
 _DATE = r"(?P<y>[0-9]{4})-(?P<mo>0[1-9]|1[0-2])-(?P<d>0[1-9]|[12][0-9]|3[01])"
 _MINUTE = r"(?P<h>[01][0-9]|2[0-3]):(?P<mi>[0-5][0-9])"
@@ -59,8 +59,9 @@ def parse_times(column: Array | Chunked, time_format: str | None = None) -> Arra
     Returns
     -------
     pyarrow.Array
-        Of type timestamp in microseconds, UTC, which is also taken for text without a zone. A day that does
-        not exist (30 February), a fraction finer than microseconds, and years other than 1 to 9999 give NULL.
+        Timestamps in microseconds: without a zone where there are some and none has one, with a pattern where it has
+        no letter for zones; else in UTC, which is also taken for text without a zone. A day that does not exist (30
+        February), a fraction finer than microseconds, and years other than 1 to 9999 give NULL.
 
     Raises
     ------
@@ -70,7 +71,15 @@ def parse_times(column: Array | Chunked, time_format: str | None = None) -> Arra
     pattern = None if time_format is None else java_pattern_to_regex(time_format)
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     parsed = [_parse(chunk.cast(pa.string()), pattern) for chunk in chunks]
-    return pa.concat_arrays(parsed) if parsed else pa.array([], TIMESTAMP)
+    told = {chunk.type for chunk in parsed if chunk.null_count < len(chunk)}
+    naive = told == {NAIVE} if pattern is None else not has_zone(pattern)
+    type_ = NAIVE if naive else TIMESTAMP
+    return pa.concat_arrays([pa.array([], type_), *(chunk.cast(type_) for chunk in parsed)])
+
+
+def has_zone(pattern: str) -> bool:
+    """Return whether times that a pattern of `java_pattern_to_regex` reads have a zone."""
+    return "(?P<z>" in pattern
 
 
 ZONED = r"(Z|[+-][0-9]{2}:?[0-9]{2})\z"
@@ -78,7 +87,7 @@ ZONED = r"(Z|[+-][0-9]{2}:?[0-9]{2})\z"
 
 def warn_of_zones(text: Array | Chunked, times: Array | Chunked, name: str) -> None:
     """Warn of texts that tell times, some with a zone and some without; `times` are what they tell."""
-    if not pa.types.is_timestamp(times.type):
+    if not pa.types.is_timestamp(times.type) or times.type.tz is None:
         return
     plain = text.cast(pa.string()).filter(pc.is_valid(times))
     plain = plain.filter(pc.match_substring_regex(plain, ":"))  # a date has none either way
@@ -110,6 +119,7 @@ def unreadable_text(table: pa.Table, name: str) -> dict[str, object]:
 
 
 def _parse(text: Array, pattern: str | None) -> Array:
+    """Return the times of texts; without a zone where none of them has one."""
     if pattern is not None:
         return _by_parts(text, pattern)
     slashed = pc.match_substring_regex(text, SLASHED)
@@ -123,9 +133,9 @@ def _by_cast(text: Array) -> Array | None:
     """Parse with Arrow's own quick parser, where all is plain; None where it is not."""
     if not pc.all(pc.match_substring_regex(text, ISO)).as_py():
         return None
-    for kind in (TIMESTAMP, pa.timestamp("us")):
+    for kind in (TIMESTAMP, NAIVE):  # Arrow refuses text without a zone for the one, and text with one for the other
         try:
-            times = text.cast(kind).cast(TIMESTAMP)
+            times = text.cast(kind)
         except pa.ArrowInvalid:
             continue
         ends = pc.min_max(times.cast(pa.int64())).as_py()
@@ -140,7 +150,9 @@ def _by_parts(text: Array, pattern: str) -> Array:
     names = [struct.type.field(i).name for i in range(struct.type.num_fields)]
     parts = {name: pc.fill_null(pc.struct_field(struct, [i]), "") for i, name in enumerate(names)}
     micros, valid = _compute(parts, len(text))
-    return pa.array(micros, mask=~(found & valid)).cast(TIMESTAMP)
+    told = found & valid
+    zoned = "z" in parts and pc.any(pc.not_equal(parts["z"], "").filter(pa.array(told))).as_py()
+    return pa.array(micros, mask=~told).cast(TIMESTAMP if zoned else NAIVE)
 
 
 def _compute(parts: dict[str, Array], size: int) -> tuple[Numbers, npt.NDArray[np.bool_]]:

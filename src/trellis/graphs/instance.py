@@ -229,6 +229,54 @@ class Instance:
         self.router.restore(courses, partitions)
 
 
+def divided(job: Job, states: Iterable[pa.Table], instances: int) -> list[pa.Table]:
+    """Return the states of other instances, which share the partitions of those that had these states.
+
+    Parameters
+    ----------
+    job
+        The job.
+    states
+        What `state` returned of all instances, which have taken all events up to the same time.
+    instances
+        How many there are to be.
+    """
+    progress: dict[str, list[Any]] = {}
+    operators: list[list[bytes]] = [[] for _ in range(instances)]
+    calls: list[list[Any]] = [[] for _ in range(instances)]
+    homes: dict[str, int] = {}
+    stored, last = Graph(job.splitter.store_directed).state(), None
+    splitter = job.splitter
+    for state in states:
+        asked: list[Any] = []
+        for kind, data in zip(state["kind"].to_pylist(), state["data"].to_pylist(), strict=True):
+            if kind == OPERATOR:
+                partition = Partition(**from_bytes(data)[0])
+                by_key = splitter.opens is not None and splitter.key is not None
+                name = str(partition.key) if by_key else partition.name
+                homes[partition.name] = splitter.home(name, partition.label, instances)
+                operators[homes[partition.name]].append(data)
+                continue
+            courses, graph, latest, *own = from_bytes(data)
+            asked += own[0] if own else []
+            for key, number, previous in courses:
+                known = progress.setdefault(key, [key, number, previous])
+                known[1:] = [max(known[1], number), max(known[2], previous)]
+            if latest and (last is None or latest > last):
+                stored, last = graph, latest
+        for call in asked:
+            calls[homes[call[1][1]]].append(call)
+    found = []
+    for place in range(instances):
+        every = splitter.key is None
+        courses = [one for key, one in progress.items() if every or splitter.home(key, None, instances) == place]
+        about = to_bytes([courses, stored, last or [], calls[place]], "the graph store")
+        rows = [(INSTANCE, about), *((OPERATOR, data) for data in operators[place])]
+        kinds, contents = zip(*rows, strict=True)
+        found.append(pa.table([kinds, contents], schema=STATE))
+    return found
+
+
 def failed(problem: Exception, who: str, event_id: Any, where: str) -> OperatorFailed:
     """Return the error that says at which event the user's own code raised an exception; raise it from that."""
     event = "" if event_id is None else f" at the event {event_id!r}"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.graphs.chain import NUMBER, PipelinePart, numbered
 from trellis.graphs.events import Event
 from trellis.graphs.instance import Instance, failed
-from trellis.graphs.job import Job, Row, sort_key
+from trellis.graphs.job import TIME, Job, Row, sort_key
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
 
@@ -79,9 +80,9 @@ def run(
     rows: list[Row] = []
     number, last = 0, None
     for event in job.shape.sorted_events(table):
+        for place in destinations(job, event, last, instances):
+            rows += workers[place].take((event,))
         number, last = number + 1, event.time
-        for worker in _takers(job, workers, event):
-            rows += worker.take((event,))
     left = sum(1 for worker in workers for _ in worker.unclosed())
     for worker in workers:
         rows += worker.end(last)
@@ -89,15 +90,34 @@ def run(
     return JobOutput(job.merged_table(rows), number, left)
 
 
-def _takers(job: Job, workers: list[Instance], event: Event) -> list[Instance]:
-    """Return the instances that an event goes to."""
+def run_chain(
+    events: Any,
+    parts: Sequence[PipelinePart],
+    *,
+    time: str | None = None,
+    event_id: str | None = None,
+    instances: int = 1,
+) -> JobOutput:
+    """Run parts one after another, each over the results of the one before it; see `run`."""
+    first, *later = parts
+    found = run(events, first.splitter, first.operator, first.merger, time=time, event_id=event_id, instances=instances)
+    for part in later:
+        after = run(
+            numbered(found.table), part.splitter, part.operator, part.merger, time=TIME, event_id=NUMBER,
+            instances=instances,
+        )  # fmt: skip
+        found = JobOutput(after.table, found.events, found.partitions_left + after.partitions_left)
+    return found
+
+
+def destinations(job: Job, event: Event, previous: Any, instances: int) -> Sequence[int]:
+    """Return the instances that an event goes to; see `Splitter.instances_of`."""
     try:
-        place = job.splitter.instance(event, len(workers))
+        return job.splitter.instances_of(event, previous, instances)
     except TrellisError:
         raise
     except Exception as problem:
         raise failed(problem, "the splitter", event.event_id, "") from problem
-    return workers if place is None else [workers[place]]
 
 
 def readable(events: Any, time: str | None) -> tuple[pa.Table, str]:

@@ -1,7 +1,8 @@
 """Splitters: which partitions an event belongs to, by key or by predicates that open and close partitions.
 
-A partition has an operator of its own, and so a graph of its own. It is worked on by one instance, which its name
-decides; how many instances there are changes nothing that comes out.
+A partition has an operator of its own, and so a graph of its own. It is worked on by one instance: ranges of keys and
+windows of time go to the instances in turn, other partitions by their names. How many instances there are changes
+nothing that comes out.
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class Splitter:
         After how long the operator of each partition is called, again and again, from the time that it was opened on.
     opens, closes, keep_closing, at_end, max_open
         See `by_predicates`.
+    windows
+        The length and the slide of windows of time that the predicates make, where these are known.
     """
 
     key: str | None = None
@@ -90,6 +93,7 @@ class Splitter:
     keep_closing: bool = True
     at_end: str = DROP
     max_open: int = 10_000
+    windows: tuple[Any, Any] | None = None
 
     @classmethod
     def by_key(
@@ -189,12 +193,6 @@ class Splitter:
         """Return the change that an event makes to the graph store."""
         return None if self.store is None else self.store(event)
 
-    def to_all(self, event: Event) -> bool:
-        """Return whether all instances must see an event."""
-        if self.key is None or (self.broadcast is not None and self.broadcast(event)):
-            return True
-        return self.stored(event) is not None
-
     def part(self, event: Event) -> str | None:
         """Return the name of the partition of an event's key, or None of an event without key that is only stored."""
         assert self.key is not None
@@ -218,14 +216,44 @@ class Splitter:
             "Let the first range begin, or the last one end, with None.",
         )
 
-    def instance(self, event: Event, instances: int) -> int | None:
-        """Return the instance that an event goes to, or None for all of them."""
-        if instances == 1:
-            return 0
-        if self.to_all(event):
-            return None
+    def instances_of(self, event: Event, previous: Any, instances: int) -> Sequence[int]:
+        """Return the instances that an event goes to.
+
+        Parameters
+        ----------
+        event
+            The event.
+        previous
+            The latest earlier time in the same piece of the input, None if there is none. A window is closed by the
+            first event behind it, so the first ones of each piece go to its instance.
+        instances
+            How many there are.
+        """
+        everyone = range(instances)
+        if instances == 1 or (self.broadcast is not None and self.broadcast(event)) or self.stored(event) is not None:
+            return everyone
+        if self.key is None:
+            return everyone if self.windows is None else self._window_homes(event.time, previous, instances)
         name = self.part(event)
-        return None if name is None else home(name, instances)
+        return everyone if name is None else (self.home(name, None, instances),)
+
+    def _window_homes(self, time: Any, previous: Any, instances: int) -> Sequence[int]:
+        """Return the instances of the windows that hold a time, or end at it or since the time before."""
+        assert self.windows is not None
+        size, step = self.windows
+        if previous is None:
+            return range(instances)
+        first = int((previous - size) // step)  # one too many, so that nothing depends on rounding
+        last = int(time // step)
+        return range(instances) if last - first + 1 >= instances else [k % instances for k in range(first, last + 1)]
+
+    def home(self, name: str, label: Any, instances: int) -> int:
+        """Return the instance that a partition belongs to; the same in every process."""
+        if self.ranges is not None:
+            return next(i for i, (of, _, _) in enumerate(self.ranges) if of == name) % instances
+        if self.windows is not None and self.key is None:
+            return round(label / self.windows[1]) % instances
+        return zlib.crc32(name.encode()) % instances
 
 
 def _period(given: str | int | float | None) -> int | float | None:
@@ -242,11 +270,6 @@ def _within(value: Any, low: Any, high: Any, name: str) -> bool:
         return (low is None or low <= value) and (high is None or value < high)
     except TypeError:
         raise DataError(f"the key {value!r} cannot be compared with the bounds of the range `{name}`") from None
-
-
-def home(name: str, instances: int) -> int:
-    """Return the instance that a partition belongs to; the same in every process."""
-    return zlib.crc32(name.encode()) % instances
 
 
 def _checked_ranges(
@@ -309,20 +332,20 @@ class Router:
         splitter = self.splitter
         if splitter.opens is not None:
             key = "" if splitter.key is None else splitter.part(event)
-            if key is None or (splitter.key is not None and not self._is_home(key)):
+            if key is None or (splitter.key is not None and not self._is_home(key, None)):
                 return []
             return self._by_predicates(key, event)
         if splitter.broadcast is not None and splitter.broadcast(event):
             return [Delivery(partition) for some in self.partitions.values() for partition in some.values()]
         name = splitter.part(event)
-        if name is None or not self._is_home(name):
+        if name is None or not self._is_home(name, None):
             return []
         if name not in self.partitions:
             self.partitions[name] = {name: Partition(name, event[splitter.key or ""], name, event.time)}
         return [Delivery(self.partitions[name][name])]
 
-    def _is_home(self, name: str) -> bool:
-        return self.instances == 1 or home(name, self.instances) == self.instance
+    def _is_home(self, name: str, label: Any) -> bool:
+        return self.instances == 1 or self.splitter.home(name, label, self.instances) == self.instance
 
     def _by_predicates(self, key: str, event: Event) -> list[Delivery]:
         splitter = self.splitter
@@ -362,7 +385,7 @@ class Router:
             named = [(event.event_id, event.event_id)] if labels else []
         for name, label in named:
             full = str(name) if splitter.key is None else f"{key}/{name}"
-            if splitter.key is not None or self._is_home(full):
+            if splitter.key is not None or self._is_home(full, label):
                 yield Partition(full, value, label, event.time)
 
     def _check_bound(self, event: Event) -> None:

@@ -6,7 +6,7 @@ Each is a pair of predicates, one that opens partitions and one that closes them
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trellis.errors import UsageError
@@ -32,7 +32,8 @@ def time_windows(length: str | int, slide: str | int | None = None, **options: A
     if size <= 0 or step <= 0:
         raise UsageError("a window has no length, or no slide", "Both must be larger than 0.")
     opens, closes = _WindowOpens(size, step), _WindowCloses(size)
-    return Splitter.by_predicates(opens, closes, keep_closing=False, **{"at_end": CLOSE, **options})
+    found = Splitter.by_predicates(opens, closes, keep_closing=False, **{"at_end": CLOSE, **options})
+    return replace(found, windows=(size, step))
 
 
 @dataclass(frozen=True)

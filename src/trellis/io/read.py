@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -82,7 +81,7 @@ def read_table(
     """
     if time_format is not None:
         java_pattern_to_regex(time_format)
-    sources = [replace(source, delimiter=delimiter) for source in expand(paths, input_format)]
+    sources = [source.separated_by(delimiter) for source in expand(paths, input_format)]
     wanted = None if columns is None else list(dict.fromkeys(columns))
     table = concat(sources, [_read(source, wanted) for source in sources], wanted)
     if sources[0].format == "text":

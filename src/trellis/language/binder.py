@@ -19,7 +19,7 @@ from trellis.language.bound import (
     Window,
     WindowKind,
 )  # fmt: skip
-from trellis.language.groups import once_inside_not, repeated_groups, walk_paths
+from trellis.language.groups import labels_of, once_inside_not, repeated_groups, walk_paths
 from trellis.language.having import bind_having
 from trellis.language.outputs import (
     aggregate_columns,
@@ -66,7 +66,7 @@ def bind(
     query = replace(query, pattern=once_inside_not(query.pattern))
     variables = _variables(query.pattern, text)
     groups = repeated_groups(query.pattern)
-    labels = {group.label: number for number, group in enumerate(groups) if group.label is not None}
+    labels = labels_of(query.pattern)
     scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params), labels=labels)
     _check_types(query.pattern, scope)
     partition = _partition(query, scope)
@@ -125,18 +125,9 @@ def _variables(pattern: s.Pattern, text: str) -> tuple[Variable, ...]:
 
 
 def _check_groups(pattern: s.Pattern, variables: Collection[str], text: str) -> None:
-    """Refuse labels that are used twice, and what cannot stand inside of a repeated group."""
+    """Refuse labels that are used twice."""
     known: set[str] = set()
-    for node, path in walk_paths(pattern):
-        absent = next((n for n in s.walk(node) if isinstance(n, s.Absent)), None) if isinstance(node, s.And) else None
-        if path and absent is not None:
-            what = "NOT inside AND cannot stand in a repeated group: its neighbours may be of two iterations"
-            raise BindError(what, text, absent.span.start, absent.span.end, "Put it outside of the AND.")
-        if isinstance(node, s.Absent):
-            group = next((n for n in s.walk(node) if isinstance(n, s.Group)), None)
-            if group is not None:
-                what = "a quantifier behind a group cannot stand inside NOT"
-                raise BindError(what, text, group.span.start, group.span.end, "Forbid the group once.")
+    for node in s.walk(pattern):
         if not isinstance(node, s.Group):
             continue
         label = node.label

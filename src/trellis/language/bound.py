@@ -129,6 +129,11 @@ class Condition:
     value: Value
     text: str
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables, and the labels of groups, that it names."""
+        return frozenset(column.var for column in columns_of(self.value))
+
 
 @dataclass(frozen=True, slots=True)
 class LengthBound:
@@ -161,11 +166,15 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class AbsentPattern:
-    """A pattern of more than one event that a NOT forbids: its name, itself, and its variables."""
+    """A pattern of more than one event that a NOT forbids: its name, itself, its variables and labels.
+
+    `groups` are the numbers, in the whole query, of the groups that are repeated inside of it, by their own.
+    """
 
     name: str
     pattern: s.Pattern
     variables: frozenset[str]
+    groups: tuple[int, ...] = ()
 
 
 def until_name(variable: str) -> str:
@@ -254,7 +263,8 @@ class Ordering:
 class BoundQuery:
     """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given.
 
-    HAVING is bounds of the length (`having`) and other conditions on a trend (`filters`).
+    HAVING is bounds of the length (`having`) and other conditions on a trend (`filters`). `counted` are conditions that
+    have become bounds of quantifiers; see `trellis.plan.bounds`.
     """
 
     text: str
@@ -284,10 +294,11 @@ class BoundQuery:
     after_match: s.AfterMatch | None = None
     groups: tuple[RepeatedGroup, ...] = ()
     absent_patterns: tuple[AbsentPattern, ...] = ()
+    counted: tuple[Condition, ...] = ()
 
     @property
     def inside_not(self) -> frozenset[str]:
-        """The variables of patterns that a NOT forbids as a whole."""
+        """The variables and labels of patterns that a NOT forbids as a whole."""
         return frozenset().union(*(one.variables for one in self.absent_patterns))
 
     @property

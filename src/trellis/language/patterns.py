@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -115,13 +116,13 @@ class PatternBuilder(Builder):
         return self._grouped(s.Absent(_patterns(events), span=at(meta)), c)
 
     def _check_absent(self, event: s.Node) -> None:
-        """Refuse what NOT cannot forbid: NOT itself, words of steps, and what can match without any event."""
+        """Refuse what NOT cannot forbid: a NOT at its edge, words of steps, and what can match without any event."""
+        for absent in _absent_at_edge(event):
+            hint = "Put it between two parts: `NOT(SEQ(A a, NOT(B b), C c))`."
+            self.fail("a NOT inside of NOT stands behind an event and before one", absent.span, hint)
         for node in s.walk(event):
-            if isinstance(node, s.Absent):
-                self.fail(
-                    "NOT cannot stand inside NOT", node.span, "Write what must not be there: `NOT(SEQ(A a, B b))`."
-                )
             words = isinstance(node, s.Kleene) and (node.policy is not None or node.greedy or node.until is not None)
+            words |= isinstance(node, s.Group) and node.policy is not None
             if words or isinstance(node, _PolicyPart | s.PolicyStep):
                 hint = "Leave the word out: NOT looks for any such match."
                 self.fail("NOT takes no words of single steps", node.span, hint)
@@ -240,6 +241,20 @@ class _PolicyPart(s.Node):
 
     policy: s.Select
     pattern: s.Node
+
+
+def _absent_at_edge(node: s.Node, before: bool = False, behind: bool = False) -> Iterator[s.Absent]:
+    """Yield the NOTs that may lack an event of a pattern before or behind them; it has these around it."""
+    if isinstance(node, s.Absent):
+        if not (before and behind):
+            yield node
+    elif isinstance(node, s.Seq):
+        filled = [not s.may_be_empty(part) for part in node.parts]
+        for i, part in enumerate(node.parts):
+            yield from _absent_at_edge(part, before or any(filled[:i]), behind or any(filled[i + 1 :]))
+    else:
+        for child in s.children(node):
+            yield from _absent_at_edge(child, before, behind)
 
 
 def _elements(c: list[Any]) -> list[s.Node]:

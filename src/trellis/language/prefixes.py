@@ -1,7 +1,8 @@
 """The beginnings of a sequence that did not go on: for each of them a query whose matches they are.
 
 `SEQ(A a, B b, C c)` that got as far as `b` and waited for `c` until time was up is a match of
-`SEQ(A a, B b, NOT(C c))`, with the conditions that speak of these three.
+`SEQ(A a, B b, NOT(C c))`, with the conditions that speak of these three. One that NOT ended did not wait: what
+`SEQ(A a, NOT(N n), B b)` began and waited for is a match of `SEQ(A a, NOT(N n), NOT(B b))`.
 """
 
 from __future__ import annotations
@@ -27,33 +28,60 @@ class Beginning:
 def beginnings(query: s.QuerySyntax) -> list[Beginning] | None:
     """Return the beginnings of a sequence, the shortest first; None for other patterns, policies and conditions."""
     parts = query.pattern.parts if isinstance(query.pattern, s.Seq) else ()
-    plain = [part for part in parts if isinstance(part, s.Single) and not part.optional]
-    kleene = [part for part in parts if isinstance(part, s.Kleene) and part.least and not _special(part)]
-    if len(parts) < 2 or len(plain) + len(kleene) < len(parts) or query.select is not s.Select.ANY or query.aggregates:
+    places = [place for place, part in enumerate(parts) if _is_awaited(part)]
+    plain = all(_is_awaited(part) or _forbids_events(part) for part in parts)
+    if len(places) < 2 or not plain or query.select is not s.Select.ANY or query.aggregates:
         return None
     found = []
-    for number in range(1, len(parts)):
-        one = _beginning(query, [*plain, *kleene], parts, number)
+    for place in places[1:]:
+        one = None if _looks_ahead(query, parts) else _beginning(query, parts, place)
         if one is None:
             return None
         found.append(one)
     return found
 
 
-def _special(part: s.Kleene) -> bool:
-    return part.policy is not None or part.greedy or part.until is not None or part.most is not None
+def _is_awaited(part: s.Pattern) -> bool:
+    """Return whether a part is a variable that takes an event at least."""
+    if isinstance(part, s.Single):
+        return not part.optional
+    special = isinstance(part, s.Kleene) and (part.policy or part.greedy or part.until or part.most is not None)
+    return isinstance(part, s.Kleene) and bool(part.least) and not special
 
 
-def _beginning(
-    query: s.QuerySyntax, bound: list[s.Single | s.Kleene], parts: tuple[s.Pattern, ...], number: int
-) -> Beginning | None:
-    """Return the beginning of so many variables; None if a condition asks more of the next one than of one event."""
-    by_place = [next(one for one in bound if one is part) for part in parts]
-    names, awaited = [one.var for one in by_place[:number]], by_place[number]
+def _forbids_events(part: s.Pattern) -> bool:
+    return isinstance(part, s.Absent) and all(isinstance(one, s.Single) for one in part.events)
+
+
+def _names(part: s.Pattern) -> set[str]:
+    inside = part.events if isinstance(part, s.Absent) else (part,)
+    return {str(name) for one in inside if (name := getattr(one, "var", None)) is not None}
+
+
+def _looks_ahead(query: s.QuerySyntax, parts: tuple[s.Pattern, ...]) -> bool:
+    """Return whether it depends on what comes later whether a NOT forbids an event."""
+    for place, part in enumerate(parts):
+        if isinstance(part, s.Absent):
+            own, later = _names(part), set().union(*map(_names, parts[place + 1 :]))
+            if any(_used(condition) & own and _used(condition) & later for condition in query.where):
+                return True
+    return False
+
+
+def _used(condition: s.Condition) -> set[str]:
+    return {name for node in s.walk(condition) if (name := getattr(node, "var", None)) is not None}
+
+
+def _beginning(query: s.QuerySyntax, parts: tuple[s.Pattern, ...], place: int) -> Beginning | None:
+    """Return the beginning that awaits a part; None if a condition asks more of that than of one event."""
+    awaited = parts[place]
+    assert isinstance(awaited, s.Single | s.Kleene)
+    matched = [part.var for part in parts[:place] if isinstance(part, s.Single | s.Kleene)]
+    known = set().union(*map(_names, parts[:place]))
     kept, asked = [], []
     for condition in query.where:
-        used = {name for node in s.walk(condition) if (name := getattr(node, "var", None)) is not None}
-        if not used <= {*names, awaited.var}:
+        used = _used(condition)
+        if not used <= {*known, awaited.var}:
             continue
         if awaited.var not in used:
             kept.append(condition)
@@ -66,9 +94,9 @@ def _beginning(
             asked.append(condition_text(of_one))
     absent = s.Absent((s.Single(awaited.type, awaited.var),))
     syntax = s.QuerySyntax(
-        s.Seq((*parts[:number], absent)), tuple(kept), select=query.select, report=query.report, within=query.within
+        s.Seq((*parts[:place], absent)), tuple(kept), select=query.select, report=query.report, within=query.within
     )
-    return Beginning(syntax, ", ".join(names), awaited.var, " AND ".join(asked))
+    return Beginning(syntax, ", ".join(matched), awaited.var, " AND ".join(asked))
 
 
 def _of_one(condition: s.Condition, var: str) -> s.Condition | None:

@@ -8,6 +8,7 @@ from typing import cast
 
 from trellis.language import syntax as s
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
+from trellis.language.groups import is_repeated, walk_paths
 from trellis.language.printer import absent_name, condition_text
 from trellis.language.values import Scope, bind_condition
 
@@ -67,14 +68,14 @@ def bind_absent_patterns(
 ) -> tuple[AbsentPattern, ...]:
     """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
     forbidden = [*s.absent_patterns(query.pattern)]
-    for one in forbidden:
-        if any(isinstance(node, s.Group) for node in s.walk(one)):
-            hint = "Write `NOT(SEQ(A a, B b)+)`, or repeat a variable: `NOT(B{3} b[])`."
-            scope.fail("a group inside NOT happens once or more", one, hint)
-    names = [frozenset(leaf.var for leaf in s.leaves(one)) for one in forbidden]
+    names = [frozenset(_named_in(one)) for one in forbidden]
+    nested = {leaf.var for one in forbidden for inner in s.absent_patterns(one) for leaf in s.leaves(inner)}
     written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
     for condition, node in zip(conditions, written, strict=False):
-        named = set(condition.variables)
+        named = condition.names - {""}
+        if any(column.at is not None and column.var in nested for column in columns_of(condition.value)):
+            hint = "Name a variable that takes events."
+            scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
         inside = [own & named for own in names if own & named]
         whole = any(own >= named for own in names)
         if inside and not whole and (len(inside) > 1 or any(own & named and len(own) > 1 for own in names)):
@@ -82,11 +83,27 @@ def bind_absent_patterns(
             what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
             hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
             scope.fail(what, node, hint)
-    return tuple(
-        AbsentPattern(absent_name(one), one, own)
-        for one, own in zip(forbidden, names, strict=True)
-        if not isinstance(one, s.Single)
-    )
+    return forbidden_patterns(query.pattern)
+
+
+def forbidden_patterns(pattern: s.Pattern) -> tuple[AbsentPattern, ...]:
+    """Return the patterns of more than one event that NOTs below a pattern forbid."""
+    numbers = {id(node): path[-1] for node, path in walk_paths(pattern) if is_repeated(node)}
+    found = []
+    for one in s.absent_patterns(pattern):
+        if not isinstance(one, s.Single):
+            own = {path[-1]: numbers[id(node)] for node, path in walk_paths(one) if is_repeated(node)}
+            names = frozenset(_named_in(one))
+            found.append(AbsentPattern(absent_name(one), one, names, tuple(own[i] for i in range(len(own)))))
+    return tuple(found)
+
+
+def _named_in(pattern: s.Pattern) -> Iterator[str]:
+    """Yield the variables and the labels of groups of a pattern."""
+    for node in s.walk(pattern):
+        name = node.var if isinstance(node, s.Single | s.Kleene) else getattr(node, "label", None)
+        if name is not None:
+            yield name
 
 
 def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
@@ -142,4 +159,4 @@ def _until(node: s.Kleene, until: s.Condition, before: set[str], scope: Scope) -
     return looked_at, replace(condition, text=f"{node.var}[] UNTIL ({condition_text(until)})")
 
 
-__all__ = ["bind_absent_patterns", "bind_untils", "condition_of", "plain_pattern"]
+__all__ = ["bind_absent_patterns", "bind_untils", "condition_of", "forbidden_patterns", "plain_pattern"]

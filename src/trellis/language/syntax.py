@@ -189,10 +189,12 @@ def leaves(pattern: Node) -> Iterator[Single | Kleene]:
 
 
 def absent_patterns(pattern: Node) -> Iterator[Pattern]:
-    """Yield the patterns that NOTs below a pattern forbid."""
-    for node in walk(pattern):
-        if isinstance(node, Absent):
-            yield from node.events
+    """Yield the patterns that NOTs below a pattern forbid, but for NOTs inside of these."""
+    if isinstance(pattern, Absent):
+        yield from pattern.events
+    else:
+        for child in children(pattern):
+            yield from absent_patterns(child)
 
 
 # --- Expressions ------------------------------------------------------------------------------------------------

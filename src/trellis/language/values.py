@@ -56,7 +56,9 @@ class Scope:
     def of_iterations(self) -> Scope:
         """Return the scope of clauses that speak of all iterations together: what a group binds is several events."""
         several = {name: replace(v, kleene=v.several and not v.absent) for name, v in self.variables.items()}
-        return replace(self, variables=several, values={})
+        there = {group for v in self.variables.values() if not v.absent for group in v.groups}
+        labels = {label: group for label, group in self.labels.items() if group in there}
+        return replace(self, variables=several, values={}, labels=labels)
 
     @property
     def time(self) -> str:
@@ -420,8 +422,8 @@ def _iteration(of: s.Iteration, variable: Variable, e: s.Attribute, scope: Scope
         )  # fmt: skip
         scope.fail(f"{what}; iterations are those of a repeated group", of, known)
     group = scope.labels[of.label]
-    if group not in variable.groups or variable.absent:
-        inside = [v.name for v in scope.variables.values() if group in v.groups and not v.absent]
+    inside = [v.name for v in scope.variables.values() if group in v.groups and not v.absent]
+    if group not in variable.groups or (variable.absent and inside):
         hint = f"Its variables are {', '.join(inside)}."
         scope.fail(f"`{e.var}` is not a variable of the group `{of.label}`", scope.part(e, e.var), hint)
     return None if of.which is s.Which.LATER else AtIteration(group, of.which, of.nth)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import plain_value
 from trellis.events.slice import Ints
-from trellis.language.bound import Output
+from trellis.language.bound import COUNTING, Output
 from trellis.operators.aggregates import Sum, joined_state
 from trellis.operators.exact import WideNumbers
 from trellis.operators.weights import weigh
@@ -120,11 +120,19 @@ def join_rows(outputs: Sequence[Output], parts: Sequence[EventNumbers], events: 
     begins = np.flatnonzero(np.concatenate([[True], np.diff(keys[order]) > 0])) if len(order) else order
     if len(begins) == len(order):
         return found
-    ends = [*begins[1:].tolist(), len(order)]
-    runs = list(zip(begins.tolist(), ends, strict=True))
-    joined = [
-        [joined_state(output, list(column[a:b])) for a, b in runs]
-        for output, column in zip(outputs, found.states, strict=True)
-    ]
-    counts = [sum(found.counts[a:b]) for a, b in runs]
-    return EventNumbers(found.groups[begins], found.events[begins], counts, joined)
+    joined = [_joined(output, column, begins) for output, column in zip(outputs, found.states, strict=True)]
+    return EventNumbers(found.groups[begins], found.events[begins], _added(found.counts, begins), joined)
+
+
+def _joined(output: Output, states: Sequence[Any], begins: Ints) -> Sequence[Any]:
+    """Return one state for each run of them."""
+    if output.function in (*COUNTING, "SHARE"):
+        return _added(states, begins)
+    ends = [*begins[1:].tolist(), len(states)]
+    return [joined_state(output, list(states[a:b])) for a, b in zip(begins.tolist(), ends, strict=True)]
+
+
+def _added(numbers: Sequence[int], begins: Ints) -> list[int]:
+    """Return the sum of each run of numbers of any size."""
+    known: list[int] = np.add.reduceat(np.array(numbers, object), begins).tolist()
+    return known

@@ -13,6 +13,7 @@ from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
 from trellis.plan.remainders import Transition
 from trellis.plan.spec import OperatorSpec
+from trellis.plan.summable import can_be_summed
 
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
@@ -50,7 +51,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "report": {"mode": str(bound.report), "meaning": MEANING[bound.report]},
         "having": [f"LENGTH {b.op} {b.value}" for b in bound.having] + [c.text for c in bound.filters],
         "windows": _window_data(bound),
-        "stream": _stream_data(bound),
+        "stream": _stream_data(plan),
         "identity": _identity_data(bound),
         "reads": list(plan.columns),
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
@@ -117,10 +118,13 @@ def _window_data(bound: BoundQuery) -> dict[str, Any]:
     return {"kind": str(window.kind), "size": shown(window.size), "slide": shown(window.slide)}
 
 
-def _stream_data(bound: BoundQuery) -> list[str]:
+def _stream_data(plan: Plan) -> list[str]:
     """Describe the state that a stream holds for the query; nothing if it cannot be a standing query."""
+    bound = plan.bound
     if bound.window.kind is WindowKind.WHOLE:
         return []
+    if can_be_summed(plan):
+        return ["holds each event, once, until the watermark has passed it; then sums, one for each of its values"]
     if bound.window.kind is WindowKind.SLIDING:
         return ["holds each event, once, until all of its windows are decided"]
     if bound.aggregates or bound.order_by or bound.limit is not None or bound.offset:

@@ -223,7 +223,7 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
         )
 
     for condition in bound.conditions:
-        if condition.kind is ConditionKind.CONSTANT or inside_not.intersection(condition.variables):
+        if condition.kind is ConditionKind.CONSTANT or inside_not & condition.names:
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
         viewed = of.of_condition(condition)
@@ -272,6 +272,12 @@ def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
                     f"`{one.condition.text}` speaks of the events of {var} so far and of {one.absent or late[0]}, "
                     f"which is not complete before {var}",
                     f"Compare the events so far with variables before {var}, or use an aggregate of all of {var}.",
+                )
+            here = next(view.variable for view in one.views if view.name == var)
+            if any(view.only and view.variable == here for view in one.views):
+                raise UsageError(
+                    f"`{one.condition.text}` speaks of the events of {var} so far and of one of its iterations",
+                    "Write two conditions.",
                 )
             if named & set(LATE):
                 raise UsageError(

@@ -53,7 +53,8 @@ class Guard:
     UNTIL: none from behind the event before (for a `FIRST` event of the variable: from it) to the new one, inclusive.
 
     `groups` are the numbers of the repeated groups around it; `closing` says that the transition begins another
-    iteration of one of them, so that conditions speak of the iteration before.
+    iteration of one of them, so that conditions speak of the iteration before. A `PreviousIteration` in `after` is of
+    the iteration before that of the NOT, as it has been since that began.
     """
 
     absent: tuple[str, ...]
@@ -398,6 +399,20 @@ def _after(names: Names, begun: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plain))
 
 
+def _guard_after(guard: Guard, begun: tuple[int, ...]) -> Names:
+    """Return the variables behind which a NOT begins, for the event that ends it.
+
+    Where that begins the iteration of the NOT, those of the iteration before have their last events still.
+    """
+    begins = () if guard.closing else begun
+    return tuple(
+        dict.fromkeys(
+            name.variable if isinstance(name, PreviousIteration) and name.group in begins else name
+            for name in guard.after
+        )
+    )
+
+
 class LazyAutomaton:
     """The automaton of a pattern, whose states are made and numbered as they are reached."""
 
@@ -422,14 +437,14 @@ class LazyAutomaton:
                 self._rests.append(one.rest)
             leaf, target = one.leaf, self._numbers[one.rest]
             after = (leaf.variable,) if leaf.taken else _after(leaf.after, one.begun)
-            guards = tuple(replace(guard, after=_after(guard.after, one.begun)) for guard in one.guards)
+            guards = tuple(replace(guard, after=_guard_after(guard, one.begun)) for guard in one.guards)
             found.append(Transition(state, leaf.variable, target, guards, after, one.step, one.left, one.begun))
         return tuple(dict.fromkeys(found))
 
     def _endings(self, state: int) -> tuple[Acceptance, ...]:
         """Return the ways in which a match may end in a state."""
         ways = [
-            [replace(one, after=_after(one.after, ())) for one in guards] for guards, _ in _endings(self._rests[state])
+            [replace(one, after=_guard_after(one, ())) for one in guards] for guards, _ in _endings(self._rests[state])
         ]
         return tuple(Acceptance(state, guards) for guards in dict.fromkeys(map(tuple, ways)))
 

@@ -12,11 +12,14 @@ from trellis.errors import QueryError, UsageError, nearest
 from trellis.language.binder import bind
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
+from trellis.language.syntax import OF_EVENT, PerEvent
 from trellis.plan.choice import make_plan
 from trellis.plan.plan import Plan
 
+AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", *OF_EVENT, "LENGTH")
 
-def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
+
+def aggregate_plan(plan: Plan, items: Sequence[str], per_event: PerEvent | None = None) -> Plan:
     """Return the plan of a query with AGGREGATE in place of what it returns.
 
     Parameters
@@ -25,15 +28,20 @@ def aggregate_plan(plan: Plan, items: Sequence[str]) -> Plan:
         The plan of the query.
     items
         Aggregates as the query language writes them: `count(*)`, `avg(s.price) AS mean`.
+    per_event
+        That they are of each event, where the items do not say so themselves.
     """
     if not items:
         raise UsageError("no aggregate was asked for", "Ask for one, such as 'count(*)' or 'avg(s.price)'.")
     with _named_alone(plan, "an aggregate", items):
         wanted = parse(f"PATTERN any_event AGGREGATE {', '.join(items)}")
+    names = [v.name for v in plan.bound.variables if not v.absent]
+    if per_event is not None and per_event.var is not None and per_event.var not in names:
+        raise UsageError(f"the pattern declares no variable `{per_event.var}`", f"Variables are {', '.join(names)}.")
     kept_order = plan.bound.syntax.order_by if plan.bound.after_match else ()  # by which AFTER MATCH chooses
     syntax = replace(
         plan.bound.syntax, returns=(), aggregates=wanted.aggregates, group_by=wanted.group_by, order_by=kept_order,
-        limit=None, per_window=False, offset=0, limit_per=(), per_event=wanted.per_event,
+        limit=None, per_window=False, offset=0, limit_per=(), per_event=per_event or wanted.per_event,
     )  # fmt: skip
     with _named_alone(plan, "an aggregate", items):
         return _rebound(plan, to_query_text(syntax))
@@ -50,10 +58,13 @@ def _named_alone(plan: Plan, what: str, items: Sequence[str]) -> Iterator[None]:
         columns = {name for table in plan.bound.schema.tables for name in table.columns}
         place = error.text[error.start : error.end].strip().strip("`")
         item = next((item for item in items if re.search(rf"\b{re.escape(place)}\b", item)), ", ".join(items))
-        hint = error.hint
+        hint = re.sub(r" in column \d+", "", error.hint or "") or None
+        word = item.partition("(")[0].strip()
         if place in columns:
             with_name = re.sub(rf"(?<![\w.]){re.escape(place)}\b", f"{names[0]}.{place}", item)
             hint = f"Write `{with_name if '(' in item else f'max({with_name})'}`."
+        elif word.upper() not in AGGREGATES and (near := nearest(word, map(str.lower, AGGREGATES))):
+            hint = f"Did you mean `{near}`?"
         elif place == item.strip():
             near = nearest(place, ["length", *names])
             hint = f"Did you mean `{near}`?" if near else f"Write `length`, or such as `sum({names[0]}.attribute)`."

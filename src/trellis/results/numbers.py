@@ -127,6 +127,9 @@ def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
     """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits."""
     from trellis.operators.exact import WideNumbers  # late: counts go without
 
+    words = _words(values) if scale == 0 and not isinstance(values, WideNumbers) else None
+    if words is not None:
+        values = WideNumbers(words)
     if isinstance(values, WideNumbers) and scale == 0:
         found = _written(values.words)
         if found is not None:
@@ -142,6 +145,16 @@ def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
         decimals.append(Decimal(whole).scaleb(-scale, EXACT) if abs(whole) < LARGEST else None)
         texts.append(exact_text(whole, scale))
     return [pa.array(decimals, pa.decimal128(38, scale)), pa.array(texts, pa.string())]
+
+
+def _words(values: Sequence[Any]) -> NDArray[np.uint64] | None:
+    """Return whole numbers as words, if they are such and fit one each."""
+    if not set(map(type, values)) <= {int}:
+        return None
+    try:
+        return np.array(values, np.uint64).reshape(-1, 1)
+    except OverflowError:
+        return None
 
 
 def _written(words: NDArray[np.uint64]) -> list[pa.Array] | None:

@@ -17,8 +17,10 @@ from trellis.arguments import whole_number
 from trellis.digits import number_text
 from trellis.errors import OutOfRange, UsageError
 from trellis.language.printer import pattern_text, to_query_text
+from trellis.language.syntax import PerEvent
 from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
+from trellis.plan.variants import aggregate_plan
 from trellis.providers import provided
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text
@@ -108,9 +110,13 @@ class Results(ABC):
             If the query has no AGGREGATE.
         """
 
-    @abstractmethod
     def aggregate(self, *items: str) -> ResultTable:
         """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
+        return self._aggregated(aggregate_plan(self.plan, items))
+
+    @abstractmethod
+    def _aggregated(self, plan: Plan) -> ResultTable:
+        """Return the rows of another AGGREGATE over the same results."""
 
     def per_event(self, *items: str, of: str | None = None) -> ResultTable:
         """Return aggregates of the results that hold each event, as AGGREGATE ... PER EVENT; nothing is listed.
@@ -122,8 +128,7 @@ class Results(ABC):
         of
             A variable: an event then counts only where it is bound to it.
         """
-        *others, last = items or ("count(*)",)
-        return self.aggregate(*others, f"{last} PER EVENT" + (f" OF {of}" if of else ""))
+        return self._aggregated(aggregate_plan(self.plan, items or ("count(*)",), PerEvent(of)))
 
     @abstractmethod
     def describe(self) -> dict[str, str]:

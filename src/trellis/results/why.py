@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from trellis.errors import OverflowInCondition, UsageError
+from trellis.errors import OverflowInCondition
 from trellis.events.columns.aggregates import aggregate_of, aggregate_text, spelled_out
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.types import from_arrow, normalise
@@ -105,11 +105,6 @@ class Candidate:
         self, bound: BoundQuery, events: pa.Table, ids: Sequence[Any], variables: Sequence[str],
         iterations: Sequence[str] | None = None,
     ) -> None:  # fmt: skip
-        if bound.groups and iterations is None:
-            raise UsageError(
-                "events that are no result have no iterations, so conditions of groups are not told one by one",
-                "Look at `bindings` and `iterations` of the rows.",
-            )
         self.bound, self.ids, self.variables = bound, list(ids), list(variables)
         self.columns = {f.name: normalise(events[f.name], from_arrow(f.type)) for f in events.schema}
         self._iterations = IterationPlaces(bound, variables, iterations or [""] * len(variables))
@@ -120,11 +115,8 @@ class Candidate:
 
     def checks(self) -> list[Check]:
         """Return every condition of WHERE, asked of every event or combination of events it speaks of."""
-        return [check for condition in self.bound.conditions for check in self._checks_of(condition)]
-
-    def failures(self) -> int:
-        """Return how many checks do not hold."""
-        return sum(not check.holds for check in self.checks())
+        asked = (*self.bound.conditions, *self.bound.counted)
+        return [check for condition in asked for check in self._checks_of(condition)]
 
     def _checks_of(self, condition: Condition) -> Iterator[Check]:
         names = [v for v in condition.variables if not self.bound.variable(v).absent]

@@ -20,14 +20,15 @@ def beginnings_of(query: StandingQuery) -> tuple[Beginnings, ...]:
     Raises
     ------
     UsageError
-        If the query is not a sequence of variables without NOT, or its results come early.
+        If the query is not a sequence of variables and NOT of events, or its results come early.
     """
     bound = query.bound
     found = None if query.early else beginnings(bound.syntax)
     if found is None:
         raise UsageError(
-            f"the partial matches of `{query.name}` cannot be told: they are of SEQ of variables without NOT, OR, AND, "
-            "groups and AGGREGATE, under skip-till-any, whose results wait for the watermark",
+            f"the partial matches of `{query.name}` cannot be told: they are of SEQ of variables and NOT of events, "
+            "whose conditions look back only, without OR, AND, groups and AGGREGATE, under skip-till-any, and of "
+            "results that wait for the watermark",
             "Leave out --timeouts (table='timeouts').",
         )
     made = []

@@ -23,15 +23,15 @@ from trellis.language.schema import Schema
 from trellis.results.rows import arrow_type, one_zero
 from trellis.results.taken import present
 from trellis.streams.calendar import Calendar, Number, TimeLine
-from trellis.streams.decisions import LateEvents, StandingQuery, close, partition_key
+from trellis.streams.decisions import LateEvents, StandingQuery, close, close_sums, partition_key
 from trellis.streams.early import NEW, completed, may_complete
 from trellis.streams.ranks import RankCounters
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.sums import FEWEST, SumPages, TrendSums
 from trellis.streams.timeouts import Beginnings, timed_out
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
-CODEC, PLAIN = pa.ipc.IpcWriteOptions(compression="zstd"), pa.ipc.IpcWriteOptions()
 
 
 class Store(Protocol):
@@ -95,6 +95,10 @@ class _Note:
         For each query with a span, the space, the number of the pages and that of the counters.
     timers
         The watermarks at which the bucket is to be looked at again; None: an earlier version did not note them.
+    sums
+        For each query of whose past sums are kept, the fields of its `SumPages`.
+    enough
+        Twice the events that were left when events were last added to sums: so many more have to come.
     """
 
     newest: Any = None
@@ -106,19 +110,8 @@ class _Note:
     spaces: int | None = None
     ranks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
     timers: list[int] | None = None
-
-
-def packed(table: pa.Table, compressed: bool = True) -> bytes:
-    """Return a table as bytes; those that only go to the next process of a machine are better not `compressed`."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=CODEC if compressed else PLAIN) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-def unpacked(chunk: bytes) -> pa.Table:
-    """Return the table that bytes hold."""
-    return pa.ipc.open_stream(pa.py_buffer(chunk)).read_all()
+    sums: dict[str, dict[str, Any]] = field(default_factory=dict)
+    enough: int = 0
 
 
 @dataclass(frozen=True)
@@ -225,6 +218,8 @@ class Bucket:
 
     def __init__(self, group: QueryGroup, store: Store) -> None:
         self.group, self.store = group, store
+        self._sums: dict[str, TrendSums] = {}
+        self._pages: dict[str, SumPages] = {}
         self.calendars = {one.key: Calendar(one.bound, one.early) for one in group.queries}
         text = store.note()
         self._note = _Note(**json.loads(text)) if text else _Note(timers=[])
@@ -237,6 +232,8 @@ class Bucket:
         for name in set(known) - self.calendars.keys():
             if name in self._note.ranks:
                 RankCounters(self.store, *self._note.ranks.pop(name)).clear()
+            if name in self._note.sums:
+                SumPages(**self._note.sums.pop(name)).clear(self.store)
             for mapping in (known, self._note.since, self._note.late):
                 mapping.pop(name, None)
 
@@ -320,12 +317,15 @@ class Bucket:
         for one in self.group.queries:
             before = self._note.closed[one.key]
             self._note.closed[one.key] = watermark
-            if held is None or one.early:
+            if one.early or (held is None and one.key not in self._note.sums):
                 continue
-            table = _with_columns(chunks, one.columns)
-            late = {(number, key): n for number, key, n in self._note.late.get(one.key, [])}
+            table = _with_columns(chunks, one.columns) if chunks else None
+            late = LateEvents({(number, key): n for number, key, n in self._note.late.get(one.key, [])})
             ranks = None if self.calendars[one.key].sliding else self._ranks(one.key)
-            closed = close(one, table, before, watermark, self._since(one.key), LateEvents(late), ranks)
+            if one.summed:
+                closed = close_sums(one, self._add(one, table, before, watermark), watermark, late)
+            else:
+                closed = close(one, table, before, watermark, self._since(one.key), late, ranks)
             for batch in closed.results:
                 if batch.num_rows:
                     yield OutputTable(RESULTS, one.name, pa.Table.from_batches([batch]))
@@ -333,30 +333,43 @@ class Bucket:
                 yield OutputTable(WINDOWS, one.name, windows)
             if closed.repeated.num_rows:
                 yield OutputTable(REPEATED, one.name, closed.repeated)
-            for timeouts in timed_out(self.group.beginnings(one), table, before, watermark, self._since(one.key)):
+            beginnings = self.group.beginnings(one) if table is not None else ()
+            for timeouts in timed_out(beginnings, table, before, watermark, self._since(one.key)):
                 yield OutputTable(TIMEOUTS, one.name, timeouts)
             if ranks is not None:
                 self._note.ranks[one.key] = (ranks.space, ranks.pages, ranks.keys)
+            self._write_sums(one)
             if one.key in self._note.late:
                 decided = self.calendars[one.key].decided(watermark)
                 self._note.late[one.key] = [row for row in self._note.late[one.key] if row[0] > decided]
         self._note.next = None
         if held is not None:
             self._drop(held, len(chunks), watermark)
+        self._await_sums()
 
     def _ranks(self, name: str) -> RankCounters:
         """Return the rank counters of a query, also those that an earlier version stored."""
         if self._note.spaces is None:
-            self._note.spaces = 0
-            for key, counts in json.loads(self.store.take_old_ranks() or "{}").items():
-                if key in self.calendars:
-                    ranks = self._ranks(key)
-                    ranks.add(counts)
-                    self._note.ranks[key] = (ranks.space, ranks.pages, ranks.keys)
+            self._take_old_ranks()
         if name in self._note.ranks:
             return RankCounters(self.store, *self._note.ranks[name])
+        return RankCounters(self.store, self._new_space())
+
+    def _take_old_ranks(self) -> None:
+        self._note.spaces = 0
+        for key, counts in json.loads(self.store.take_old_ranks() or "{}").items():
+            if key in self.calendars:
+                ranks = self._ranks(key)
+                ranks.add(counts)
+                self._note.ranks[key] = (ranks.space, ranks.pages, ranks.keys)
+
+    def _new_space(self) -> int:
+        """Return a space of pages that nothing has had yet."""
+        if self._note.spaces is None:
+            self._take_old_ranks()
+        assert self._note.spaces is not None
         self._note.spaces += 1
-        return RankCounters(self.store, self._note.spaces)
+        return self._note.spaces
 
     def _since(self, name: str) -> Number | None:
         since = self._note.since.get(name)
@@ -365,12 +378,72 @@ class Bucket:
         unit, own = self.group.line.unit, self.calendars[name].line.unit
         return since if isinstance(own, float) else since * (int(own) // int(unit))
 
+    # --- Sums -------------------------------------------------------------------------------------------------
+
+    def fold(self, watermark: Number | None, least: int = FEWEST) -> None:
+        """Where only sums are needed of the past, add the events before the watermark to them, if these are many.
+
+        They are as soon as there are `least`, and so many that to go through all sums costs little for each.
+        """
+        note, queries = self._note, self.group.queries
+        vertices = sum(kept["vertices"] for kept in note.sums.values())
+        few = note.held < max(least, vertices, note.enough)
+        due = watermark is None or (note.next is not None and note.next <= watermark)  # closing adds them
+        if few or due or not all(one.summed for one in queries):
+            return
+        assert watermark is not None
+        chunks = self.store.chunks()
+        for one in queries:
+            self._add(one, _with_columns(chunks, one.columns), note.closed[one.key], watermark)
+            self._write_sums(one)
+        self._drop(pa.concat_tables(chunks, promote_options="permissive"), len(chunks), watermark)
+        self._await_sums()
+        note.enough = 2 * note.held
+
+    def _add(self, one: StandingQuery, table: pa.Table | None, before: Number | None, watermark: Number) -> TrendSums:
+        """Return the sums of a query, with the events before the watermark added."""
+        pages = self._pages[one.key] = self._pages_of(one)
+        if one.key not in self._sums:
+            self._sums[one.key] = pages.read(one, self.store)
+        line = self.calendars[one.key].line
+        if table is not None and table.num_rows:
+            times = line.numbers(table, self.group.time)
+            new = times < line.at(watermark)
+            if pages.added is not None:
+                new &= times >= line.at(pages.added)
+            if new.any():
+                self._sums[one.key].add(table.filter(pa.array(new)), before, self._since(one.key))
+        pages.added = watermark
+        return self._sums[one.key]
+
+    def _pages_of(self, one: StandingQuery) -> SumPages:
+        kept = self._note.sums.get(one.key)
+        return SumPages(self._new_space()) if kept is None else SumPages(**kept)
+
+    def _write_sums(self, one: StandingQuery) -> None:
+        if one.summed:
+            self._pages[one.key].write(self._sums[one.key], self.store)
+            self._note.sums[one.key] = vars(self._pages[one.key])
+
+    def _await_sums(self) -> None:
+        """Be called when a window ends of which sums are kept."""
+        ends = [self._note.next]
+        for key, kept in self._note.sums.items():
+            if kept["first_window"] is not None:
+                calendar = self.calendars[key]
+                ends.append(calendar.line.watermark_from(calendar.end(kept["first_window"]), strictly=False))
+        self._note.next = min((end for end in ends if end is not None), default=None)
+
+    # --- What is held -----------------------------------------------------------------------------------------
+
     def _drop(self, held: pa.Table, chunks: int, watermark: Number) -> None:
         """Drop the events that are no longer needed, if there are enough of them."""
         needed = np.zeros(held.num_rows, np.bool_)
         times = self.group.line.numbers(held, self.group.time)
-        for calendar in self.calendars.values():
-            needed |= self._on(calendar, held, times) >= calendar.needed_from(watermark)
+        for key, calendar in self.calendars.items():
+            kept = self._note.sums.get(key)
+            first = calendar.needed_from(watermark) if kept is None else calendar.line.at(kept["added"])
+            needed |= self._on(calendar, held, times) >= first
         left = int(needed.sum())
         table = held if left == held.num_rows else held.filter(pa.array(needed))
         self._note.next = self._next(table, times[needed], None)

@@ -18,16 +18,19 @@ from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import to_query_text
 from trellis.make import make_operator
+from trellis.operators.aggregates import Aggregates
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest
 from trellis.operators.skipping import SkippingOperator
 from trellis.plan.plan import Plan
+from trellis.plan.summable import can_be_summed
 from trellis.results.aggregated import aggregate_answer, needs_listing
 from trellis.results.arrange import arrange, wanted_ranges
-from trellis.results.numbers import aggregate_schema, count_columns
+from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
 from trellis.streams.calendar import Calendar, Number
 from trellis.streams.ranks import LARGEST_RANK, RankCounters
+from trellis.streams.sums import TrendSums, with_numbers
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,11 @@ class StandingQuery:
         if bound.per_event is not None or bound.after_match is not None:
             return False
         return bool(bound.aggregates) and bound.select.value == "skip-till-any" and self.on_bad_rows == "error"
+
+    @cached_property
+    def summed(self) -> bool:
+        """Whether sums are kept of the past, and not its events."""
+        return self.without_ids and not self.early and can_be_summed(self.plan)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -187,15 +195,24 @@ def close(
     times = calendar.line.numbers(held, schema.time)
     table = held.filter(pa.array((times >= low) & (times < high)))
     if query.without_ids and schema.event_id is not None:
-        numbers = pa.array(np.arange(table.num_rows))
-        table = table.select(query.columns).append_column(schema.event_id, numbers)
-        plan = replace(plan, columns=(*query.columns, schema.event_id))
+        plan, table = with_numbers(query, table)
     prepared = prepare(plan, table, query.on_bad_rows)
     events = calendar.restricted(prepared.events, before, now, since)
     decided = _DecidedResults(replace(query, plan=plan), events, late or LateEvents(), ranks)
     again = prepared.repeated
     again = again.filter(pa.array(calendar.newly(calendar.line.numbers(again, schema.time), before)))
     return Decisions(decided.results(), decided.windows, again)
+
+
+def close_sums(query: StandingQuery, sums: TrendSums, now: Number, late: LateEvents) -> Decisions:
+    """Return the decisions of the watermark `now` for a query of whose past only sums are kept; these are forgotten."""
+    found = sums.decided(now)
+    nothing = pa.table({})
+    if found is None:
+        return Decisions(iter(()), [], nothing)
+    plan, events, numbers = found
+    decided = _DecidedResults(replace(query, plan=plan), events, late, None)
+    return Decisions(iter(decided.of_sums(numbers)), decided.windows, nothing)
 
 
 class _DecidedResults:
@@ -229,6 +246,12 @@ class _DecidedResults:
             operator = make_operator(self.plan, self._only(listed))
             maker = RowMaker(self.plan, operator.events)
         yield from aggregate_answer(self.plan, maker, operator, None).to_batches()
+
+    def of_sums(self, numbers: list[Aggregates]) -> list[pa.RecordBatch]:
+        """Return the rows of AGGREGATE of groups whose numbers are known."""
+        maker = RowMaker(self.plan, self.events)
+        self._report_windows(maker, [one.count for one in numbers], np.ones(len(numbers), np.bool_))
+        return aggregate_rows(self.plan, maker, numbers).to_batches()
 
     def _only(self, groups: np.ndarray) -> Slice:
         """Return the slice with some of its groups."""

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from trellis.errors import DataError
-from trellis.streams.bucket import packed, unpacked
+from trellis.streams.table_bytes import packed, unpacked
 
 MARK = b"trellis state 1\n"
 DIGEST = 16

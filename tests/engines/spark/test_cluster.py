@@ -40,10 +40,10 @@ def list_and_lose_a_worker(directory: Path, table: pa.Table, conf: dict[str, Any
     with running_cluster(directory / "logs") as cluster:
         command = trellis_command(*asked, "--master", cluster.master, conf=CONF | conf)
         driver = cluster.start("driver", *command)
-        wait_until("rows", lambda: list(directory.glob(".out.*/**/*.parquet")) or driver.poll() is not None, 150)
+        wait_until("rows", lambda: list(directory.glob(".out.*/**/*.parquet")) or driver.poll() is not None, 400)
         cluster.kill("two")
         assert not out.exists()
-        assert driver.wait(150) == 0
+        assert driver.wait(400) == 0
         assert "Running task" in cluster.executor_log("two")
         said = json.loads(cluster.log("driver").splitlines()[-1])
         assert cluster.sent.is_dir()

@@ -57,13 +57,13 @@ def test_two_workers_list_half_of_a_large_group_each(tmp_path: Path) -> None:
     compiled = compiled_here(tmp_path, tmp_path / "logs" / "cache" / "trellis" / "sent")
     conf = {
         "spark.executorEnv.NUMBA_CACHE_DIR": str(compiled),
-        "spark.pyspark.python": str(workers_python(tmp_path / "python")),
         "spark.sql.shuffle.partitions": "2",
     }
     (tmp_path / "script.py").write_text(SCRIPT)
     with running_cluster(tmp_path / "logs") as cluster:
         settings = json.dumps({key: str(value) for key, value in (CONF | conf).items()})
-        driver = cluster.start("driver", sys.executable, tmp_path / "script.py", cluster.master, settings, QUERY)
+        command = (sys.executable, tmp_path / "script.py", cluster.master, settings, QUERY)
+        driver = cluster.start("driver", *command, PYSPARK_PYTHON=str(workers_python(tmp_path / "python")))
         assert driver.wait(400) == 0
         rows = dict(json.loads(cluster.log("driver").splitlines()[-1]))
     one, two = sorted(rows)

@@ -15,6 +15,7 @@ from tests.grouping import grouped_case
 from tests.profiles import examples
 from tests.strategies import Case
 from trellis.errors import TrellisError, UsageError
+from trellis.language.parser import parse
 
 
 def _assert_same_or_refused(drawn: Case) -> None:
@@ -107,6 +108,27 @@ def test_what_would_have_to_be_remembered_of_every_iteration_is_refused(where: s
     with pytest.raises(TrellisError) as refused:
         detect(f"PATTERN SEQ(SEQ(A a, B+ b[])+ g[], C c) WHERE {where}").count()
     assert said in str(refused.value)
+
+
+HARD = [
+    "(B{2,3} a[])+ g[] WHERE FIRST(g).a.x >= a.x",
+    "AND(B a, A? b)+ g[] WHERE FIRST(g).a.x = a.x",
+    "SEQ(NOT(C d), A a)+ g[] WHERE d.x > a.x",
+    "AND(A a, B b, NOT(C d))+ g[]",
+    "SEQ(AND(A a, NOT(C d), B? c), B b)+ g[] WHERE d.x > a.x",
+    "SEQ(B x, AND(A a, SEQ(B b, NOT(C d)))+ g[])",
+    "SEQ(A a, NOT(SEQ(B b, A d){2} g[]), B c) WHERE g[i].b.x > g[i-1].d.x",
+    "SEQ(A a, NOT(SEQ(B b, A d)+ g[]), B c) WHERE COUNT(g) > 1",
+    "SEQ(A a, NOT(SEQ(B b, NOT(SEQ(A d, A e)), B f)), B c) WHERE d.x < e.x AND b.x > f.x",
+]
+
+
+@pytest.mark.parametrize("within", ["", "WITHIN 4", "WITHIN 4 SLIDE 2"])
+@pytest.mark.parametrize("text", HARD)
+def test_what_iterations_and_nots_ask_of_each_other(text: str, within: str) -> None:
+    query = parse(f"PATTERN {text} REPORT any {within}")
+    types = {"id": "int64", "t": "int64", "type": "string", "x": "int64"}
+    assert_same(Case(query, EVENTS.to_dict("records"), {"time": "t", "type": "type", "event_id": "id"}, types))
 
 
 def test_bounds_inside_of_bounds_multiply() -> None:

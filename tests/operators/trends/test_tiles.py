@@ -18,6 +18,7 @@ from trellis.engines.spark.split.split import row_names
 from trellis.operators.exact import prime_below
 from trellis.operators.trends import tiles
 from trellis.plan.plan import counting_plan
+from trellis.plan.summable import can_be_tiled
 
 CONDITIONS = [
     "s[i].x > s[i-1].x", "s[i].x <= s[i-1].y", "s[i].x < 1.5 * s[i-1].y", "s[i].k = s[i-1].j", "[k]",
@@ -87,7 +88,7 @@ def test_tiles_and_the_whole_have_the_same_count(
     table = pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
     trends = trellis.query(f"PATTERN E+ s[] WHERE {condition} REPORT {report}").detect(table, time="t")
     plan = counting_plan(trends.plan)
-    assert tiles.can_be_tiled(plan)
+    assert can_be_tiled(plan)
     if plan.bound.partition:
         table = table.filter(pa.compute.equal(table["k"], table["k"][0]))
     moduli = (0, prime_below(58, 0), 7)

@@ -20,12 +20,13 @@ from trellis.events.tables import Tables, as_tables, with_readable_times
 from trellis.language.schema import Schema
 from trellis.limits import refuse_rows
 from trellis.plan.plan import Plan
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import END, Number, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
 from trellis.streams.stream_output import RESULTS, WINDOWS
+from trellis.streams.table_bytes import packed, unpacked
 
 NAME = "arrivals"
 
@@ -136,6 +137,8 @@ class Arrivals:
         watermark = floor(newest / self._line.unit) if isinstance(newest, float) else int(newest // self._line.unit)
         if bucket.next_watermark is not None and bucket.next_watermark <= watermark:
             yield from bucket.close(watermark)
+        else:
+            bucket.fold(watermark)
 
     def _through(self, work: Callable[[Bucket], Iterable[OutputTable]]) -> pa.Table:
         """Return the results of some work on the bucket; if it is refused, it leaves nothing behind."""

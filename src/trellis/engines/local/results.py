@@ -26,7 +26,7 @@ from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan, with_all_columns
-from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.plan.variants import limited_plan, top_plan
 from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
 from trellis.results.display import python_values
@@ -206,9 +206,7 @@ class LocalResults(Results):
         """Return the results as a Spark data frame: they are listed here and handed over."""
         return _table(self.to_arrow()).to_spark(spark)
 
-    def aggregate(self, *items: str) -> ResultTable:
-        """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
-        plan = aggregate_plan(self.plan, items)
+    def _aggregated(self, plan: Plan) -> ResultTable:
         same = plan.operator.name == self.plan.operator.name  # PER EVENT may need another
         return (self._variant(plan) if same else self.with_plan(plan)).aggregates()
 

@@ -18,6 +18,7 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn
 
 from trellis.engines.spark.ship.ship import ship
 from trellis.errors import UsageError
+from trellis.events.tables import with_fields, with_readable_times
 from trellis.language.bound import BoundQuery
 from trellis.providers import provided
 
@@ -102,6 +103,12 @@ class DetectTable:
 
 
 def _results(text: str, table: pa.Table, options: dict[str, Any]) -> Any:
+    flat = with_fields({None: table})
+    read, time = with_readable_times(flat, options.get("time"))
+    table = read[None]
+    if time in table.column_names and table[time].type != flat[None][time].type:
+        # It is text, and the plan said UTC, since only rows tell that none has a zone.
+        table = table.set_column(table.column_names.index(time), time, table[time].cast(pa.timestamp("us", "UTC")))
     return provided("local engine").detect(text, table, **options)
 
 

@@ -276,3 +276,19 @@ def pack_rows(offsets, direct, successors):
             successors[write] = successors[i]
             write += 1
     return write
+
+
+@njit(cache=True, nogil=True)
+def note_first_ends(offsets, successors, events, ends):
+    """Note for the first event of each path where the one ends that ends first, unless another has ended before."""
+    n = offsets.shape[0] - 1
+    found, later = np.empty(n, np.int64), np.zeros(n, np.bool_)
+    for x in range(n - 1, -1, -1):
+        least = events[x] if offsets[x] == offsets[x + 1] else np.int64(ends.shape[0])
+        for i in range(offsets[x], offsets[x + 1]):
+            least = min(least, found[successors[i]])
+            later[successors[i]] = True
+        found[x] = least
+    for x in range(n):
+        if not later[x]:
+            ends[events[x]] = min(ends[events[x]], found[x])

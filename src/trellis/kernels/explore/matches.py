@@ -22,6 +22,8 @@ EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, OPENS, SLOTS = range(8)
 FAILS, HOLDS = 0, 1
 NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
 NO_ONE = np.int64(-1)  # no event, no variable
+FOUND = -2  # minus an event: the first time of a NOT whose events are known
+MISFITS = 1
 GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
 LOOPS = 8
 
@@ -66,7 +68,7 @@ class Scratch(NamedTuple):
 @njit(cache=True, nogil=True, _nrt=False)
 def is_decided(tables, term, open_, bound, row):
     """Return whether the events that a term waits for are known."""
-    if not t.at(tables, t.T_LATE, term):
+    if t.at(tables, t.T_LATE, term) != t.LATE:
         return True
     for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
         kind = t.at(tables, t.T_KIND, r)
@@ -86,6 +88,13 @@ def is_decided(tables, term, open_, bound, row):
             ):  # a counter that nobody needs any more has told enough
                 return False
     return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def is_asked_after(tables, term, views):
+    """Return whether a term is asked when an event is remembered: two of the views that take it are compared."""
+    own = t.at(tables, t.T_MOVING, term) & views
+    return t.at(tables, t.T_LATE, term) == t.TWICE and own & (own - 1) != 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -213,7 +222,12 @@ def _is_decidable(tables, guard, low, row, open_):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
-    """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges)."""
+    """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges).
+
+    Below -1 the last such event before the match is known; it counts unless the match has ended too late for it.
+    """
+    if low < NO_ONE:
+        return TRUE if columns[t.UNTIL_ROW, FOUND - low] > row[EVENT] else FALSE
     if t.at(tables, t.A_GUARD_UNTIL, guard):
         return _is_found(tables, columns, programs, lists, scratch, guard, low, high, row)
     first = columns[t.LATER_ROW, low] if low >= 0 else lo
@@ -231,7 +245,6 @@ def _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row,
 @njit(cache=True, nogil=True, _nrt=False)
 def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row):
     """Return whether one of the events from `first` to `last` is one that a guard forbids."""
-    until = t.at(tables, t.A_GUARD_UNTIL, guard) != 0
     for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
         var = t.at(tables, t.A_ABSENTS, a)
         base = t.at(tables, t.E_BEGINS, var)
@@ -239,23 +252,50 @@ def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row
         for i in range(begin, end):
             if t.at(tables, t.E_ENDS, i) >= last:  # what begins here or later ends behind
                 break
-            answer = TRUE
-            for term in range(tables[t.TERMS]):
-                if t.at(tables, t.T_ABSENT, term) != var:
-                    continue
-                if t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
-                    if until:  # it cannot be met; a NOT's condition is not asked then
-                        answer = FALSE
-                        break
-                else:
-                    answer = holds(
-                        tables, columns, programs, lists, scratch, term, row, NO_ONE, t.at(tables, t.E_USABLE, i)
-                    )
-                    if answer != TRUE:
-                        break
+            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
             if answer != FALSE:
                 return answer
     return FALSE
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _is_forbidden(tables, columns, programs, lists, scratch, guard, var, place, row):
+    """Return whether a guard forbids an event of a variable, by its place in the list of those."""
+    for term in range(tables[t.TERMS]):
+        if t.at(tables, t.T_ABSENT, term) != var:
+            continue
+        if t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
+            if t.at(tables, t.A_GUARD_UNTIL, guard):  # it cannot be met; a NOT's condition is not asked then
+                return FALSE
+        else:
+            event = t.at(tables, t.E_USABLE, place)
+            answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, event)
+            if answer != TRUE:
+                return answer
+    return TRUE
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _last_forbidden(tables, columns, programs, lists, scratch, guard, first, last, row):
+    """Return `FOUND` minus the last event that a guard forbids from `first` to `last`; `NO_ONE`, or `FOUND + 1`.
+
+    That is where numbers leave 64 bits.
+    """
+    latest = NO_ONE
+    for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+        var = t.at(tables, t.A_ABSENTS, a)
+        base = t.at(tables, t.E_BEGINS, var)
+        begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
+        for i in range(end - 1, begin - 1, -1):
+            if t.at(tables, t.E_ENDS, i) >= last:
+                continue
+            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
+            if answer == MISFIT:
+                return np.int64(MISFITS)
+            if answer == TRUE:
+                latest = max(latest, t.at(tables, t.E_USABLE, i))
+                break
+    return FOUND - latest if latest >= 0 else NO_ONE
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -496,6 +536,8 @@ def shorten(tables, columns, programs, lists, scratch, after, size, ties):
         begin = lists.ends[pending - 1] if pending else 0
         for i in range(begin, lists.ends[pending], GUARD):
             guard = lists.values[i]
+            if lists.values[i + 1] < NO_ONE:
+                continue
             for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
                 absent |= 1 << t.at(tables, t.A_ABSENTS, a)
     times = tables[t.BASES] if t.at(tables, t.R_TIME_SLOT, 0) >= 0 else 0
@@ -530,9 +572,17 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
     It is `DEAD` where something does not hold.
     """
     open_, bound = t.at(tables, t.A_OPEN, t.at(tables, t.A_TARGET, transition)), after[BOUND]
+    views = taken_by(tables, row, after[VARIABLE]) if tables[t.GROUPS] else np.int64(0)
     for term in range(tables[t.TERMS]):
-        if (
-            t.at(tables, t.T_LATE, term)
+        if not t.at(tables, t.T_LATE, term):
+            continue
+        if is_asked_after(tables, term, views):
+            if not t.at(tables, t.T_VARIABLES, term) & ~bound:
+                answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
+                if answer != TRUE:
+                    return TROUBLE if answer == MISFIT else DEAD
+        elif (
+            t.at(tables, t.T_LATE, term) == t.LATE
             and t.at(tables, t.T_ABSENT, term) < 0
             and not t.at(tables, t.T_VARIABLES, term) & ~bound
             and not scratch.decided[term]
@@ -553,18 +603,31 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
     new = t.at(tables, t.A_GUARD_BEGINS, transition)
     for i in range((lists.ends[pending] - begin) // GUARD + t.at(tables, t.A_GUARD_BEGINS, transition + 1) - new):
         at = begin + GUARD * i
-        if at < lists.ends[pending]:
+        if at < lists.ends[pending]:  # one that waits, of an iteration that is over or not
             guard, low, high = lists.values[at], lists.values[at + 1], lists.values[at + 2]
+            closing = begun & t.at(tables, t.A_GUARD_GROUPS, guard) != 0
         else:
             guard = t.at(tables, t.A_GUARDS, new + i - (lists.ends[pending] - begin) // GUARD)
-            low, high = _low(tables, columns, guard, row), columns[t.SAME_ROW, after[EVENT]]
+            closing = t.at(tables, t.A_GUARD_CLOSING, guard) != 0
+            low = _low(tables, columns, guard, scratch.before if closing else row)
+            high = columns[t.SAME_ROW, after[EVENT]]
             until = t.at(tables, t.A_GUARD_UNTIL, guard)
             if until:
                 low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
-        if at < lists.ends[pending]:  # one that waits, of an iteration that is over or not
-            closing = begun & t.at(tables, t.A_GUARD_GROUPS, guard) != 0
-        else:
-            closing = t.at(tables, t.A_GUARD_CLOSING, guard) != 0
+        if low == NO_ONE and closing and tables[t.SPAN]:  # how far it reaches depends on where the match ends
+            low = _last_forbidden(tables, columns, programs, lists, scratch, guard, lo, high, scratch.before)
+            if low == MISFITS:
+                return TROUBLE
+            high = low
+            if low == NO_ONE:
+                continue
+        if low < NO_ONE:
+            if columns[t.UNTIL_ROW, FOUND - low] > after[EVENT]:
+                if size + GUARD > guards.shape[0]:
+                    return NO_ROOM
+                guards[size], guards[size + 1], guards[size + 2] = guard, low, high
+                size += GUARD
+            continue
         if closing:
             answer = _is_filled(tables, columns, programs, lists, scratch, guard, low, high, scratch.before, lo, hi)
             if answer != FALSE:

@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 """Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it."""
 WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN, WHILE_LOOPS = range(4)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
+LATE, TWICE = 1, 2  # terms that wait for an event; that compare two views which may take the same events
 FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
@@ -60,11 +61,12 @@ what others have had. Views that take its event in one iteration only: with each
 number of the iteration, and whether the letter begins one. Terms look at views: see `trellis.plan.views`.
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
-it waits for an event, the variables of whose consecutive events it speaks, those of which each new event is asked
-about. Its references: the variable, what is named, the slot of the register, that of the event before, the number of an
-event by its number, the slot that counts, and the place of the register. The sets that it goes over, and the registers
-that it needs. The variables of whose events so far it speaks; and whether it is of HAVING. Groups whose next iteration
-makes known what it waits for; for each register that it needs the groups in whose next iterations it is asked with it.
+it waits for an event (or `TWICE`), the variables of whose consecutive events it speaks, those of which each new event
+is asked about. Its references: the variable, what is named, the slot of the register, that of the event before, the
+number of an event by its number, the slot that counts, and the place of the register. The sets that it goes over, and
+the registers that it needs. The variables of whose events so far it speaks; and whether it is of HAVING. Groups whose
+next iteration makes known what it waits for; for each register that it needs the groups in whose next iterations it is
+asked with it.
 
 `R_...`, registers by letter: the view, the kind, the slot, the number of an event, the slot of the event before (of
 NTH the one that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each

@@ -12,6 +12,7 @@ from trellis.kernels.explore.matches import (
     SLOTS,
     TROUBLE,
     holds,
+    is_asked_after,
     is_decided,
     open_views,
     taken_by,
@@ -32,6 +33,8 @@ def asked_terms(tables, scratch, row, variable, due):
         own = t.at(tables, t.T_VARIABLES, term)
         bit = own & views
         if t.at(tables, t.T_ABSENT, term) >= 0 or not bit or (own & ~bit) & ~bound or not scratch.decided[term]:
+            continue
+        if is_asked_after(tables, term, views):
             continue
         if bound & bit:
             if not t.at(tables, t.T_MOVING, term) & bit:

@@ -8,22 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.errors import TrellisError
 from trellis.events.slice import Groups, Ints, Slice
+from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.language import syntax as s
-from trellis.language.bound import AbsentPattern, BoundQuery, ConditionKind, Window, WindowKind
-from trellis.operators.batch import PathBatch
-from trellis.operators.contract import ListRequest
+from trellis.language.bound import (
+    AbsentPattern,
+    BoundQuery,
+    Column,
+    ConditionKind,
+    Operation,
+    Value,
+    Window,
+    WindowKind,
+)
+from trellis.language.groups import repeated_groups
+from trellis.language.steps import forbidden_patterns
 from trellis.plan.choice import pattern_plan
 from trellis.plan.plan import Plan
-
-MOST_MATCHES = 10_000_000  # of a forbidden pattern that are looked at one by one
 
 Masks = Mapping[str, NDArray[np.bool_]]
 
@@ -47,13 +53,13 @@ def absent_ends(plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks)
     numpy.ndarray
         The last event of that match; the number of events where there is none.
     """
-    asked = [c for c in plan.bound.conditions if absent.variables.intersection(c.variables)]
-    beside = any(isinstance(node, s.And) for node in s.walk(absent.pattern))
+    asked = [c for c in plan.bound.conditions if absent.variables & c.names]
+    beside = any(isinstance(node, s.And | s.Absent) for node in s.walk(absent.pattern))
     if beside or any(c.kind is not ConditionKind.CONSTANT for c in asked):
         return _of_matches(plan.bound, absent, events)
     size = len(events)
     later = np.append(later_times(events.ticks, events.bounds), size)
-    following = {name: np.append(_next_of(usable[name]), size) for name in absent.variables}
+    following = {name: np.append(_next_of(usable[name]), size) for name in absent.variables if name in usable}
     return _first_end(absent.pattern, np.arange(size), later, following)
 
 
@@ -73,6 +79,11 @@ def _first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping
             for _ in range(least - 1):
                 ends = following[var][later[ends]]
             return ends
+        case s.Group(pattern=inner, least=least):
+            ends = _first_end(inner, places, later, following)
+            for _ in range(least - 1):
+                ends = _first_end(inner, later[ends], later, following)
+            return ends
         case s.Or(arms=arms):
             return np.minimum.reduce([_first_end(arm, places, later, following) for arm in arms])
         case s.Seq(parts=parts):
@@ -85,46 +96,50 @@ def _first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping
 
 
 def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints:
-    """Return the ends by all matches of the pattern."""
-    from trellis.operators.patterns.operator import PatternOperator  # late: its structure asks for this
+    """Return the ends by the paths of all matches of the pattern."""
+    from trellis.operators.patterns.structure import PatternStructure  # late: it asks for this
 
     inner = _bound_alone(bound, absent)
     if inner.window.kind is WindowKind.WHOLE:
         lo, hi = events.bounds[:-1], events.bounds[1:]
         until = np.repeat(hi, hi - lo)
         events = replace(events, groups=Groups(lo, hi, np.zeros(len(lo), np.int64)), until=until, begins=None)
-    operator = PatternOperator(pattern_plan(inner), events)
-    counts = operator.counts
-    if sum(counts) > MOST_MATCHES:
-        raise TrellisError(
-            f"NOT({absent.name}) forbids a pattern that has {sum(counts):,} matches here; at most {MOST_MATCHES:,} are "
-            "looked at one by one",
-            "Use fewer conditions between its variables, WITHIN and SLIDE, or a partition.",
-        )
     size = len(events)
     ends = np.full(size, size, np.int64)
-    ranges = [(group, 0, count) for group, count in enumerate(counts) if count]
-    for _ in operator.list(ListRequest(ranges, partial(_note, ends))):
-        pass
+    for part in PatternStructure(pattern_plan(inner), events).all_parts():
+        paths = part.paths
+        note_first_ends(paths.offsets, paths.successors, paths.events, ends)
     return np.minimum.accumulate(ends[::-1])[::-1].copy()
-
-
-def _note(ends: Ints, batch: PathBatch) -> None:
-    """Note for the first event of each match the last one, if no other has ended before."""
-    if len(batch):
-        firsts, lasts = batch.positions[batch.offsets[:-1]], batch.positions[batch.ends - 1]
-        np.minimum.at(ends, firsts, lasts)
 
 
 def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
     """Return the query of the forbidden pattern, in each window, or in each partition where there is a span."""
     window = bound.window if bound.window.kind is WindowKind.SLIDING else Window(WindowKind.WHOLE)
+    inner = {leaf.var for one in s.absent_patterns(absent.pattern) for leaf in s.leaves(one)}
+    numbers = {number: own for own, number in enumerate(absent.groups)}
     return replace(
         bound,
         pattern=absent.pattern,
-        variables=tuple(replace(v, absent=False) for v in bound.variables if v.name in absent.variables),
-        conditions=tuple(c for c in bound.conditions if set(c.variables) <= absent.variables),
+        variables=tuple(
+            replace(v, absent=v.name in inner, groups=tuple(numbers[group] for group in v.groups if group in numbers))
+            for v in bound.variables
+            if v.name in absent.variables
+        ),
+        conditions=tuple(
+            replace(c, value=_numbered(c.value, numbers))
+            for c in bound.conditions
+            if c.names and c.names <= absent.variables
+        ),
         window=window, select=s.Select.ANY, report=s.Report.ANY, having=(), filters=(), returns=(), aggregates=(),
         group_by=(), order_by=(), limit=None, per_window=False, offset=0, limit_per=(), per_event=None,
-        after_match=None, absent_patterns=(),
+        after_match=None, groups=repeated_groups(absent.pattern), absent_patterns=forbidden_patterns(absent.pattern),
     )  # fmt: skip
+
+
+def _numbered(value: Value, numbers: Mapping[int, int]) -> Value:
+    """Return a value with other numbers of groups."""
+    if isinstance(value, Column) and value.at is not None:
+        return replace(value, at=value.at._replace(group=numbers[value.at.group]))
+    if isinstance(value, Operation):
+        return replace(value, arguments=tuple(_numbered(argument, numbers) for argument in value.arguments))
+    return value

@@ -107,7 +107,7 @@ class PatternOperator(QueryOperator):
                 own = part.vertices.variables[numbers.events] == self.structure.variables.codes[var]
                 numbers = numbers.chosen(np.flatnonzero(own))
             states = [
-                [_outer_state(output, state) for state in column]
+                [_outer_state(output, state) for state in column] if _counts_events(output) else column
                 for output, column in zip(outputs, numbers.states, strict=True)
             ]
             events = np.asarray(part.vertices.events)[numbers.events].astype(np.int64)
@@ -273,4 +273,8 @@ def _outer_numbers(outputs: list[Output], numbers: Aggregates) -> Aggregates:
 
 
 def _outer_state(output: Output, state: Any) -> Any:
-    return state.number if output.function == "COUNT" and output.variable is not None else state
+    return state.number if _counts_events(output) else state
+
+
+def _counts_events(output: Output) -> bool:
+    return output.function == "COUNT" and output.variable is not None

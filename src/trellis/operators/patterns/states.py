@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,6 @@ from trellis.plan.remainders import (
     Leaf,
     Letter,
     Loop,
-    Names,
     PreviousIteration,
     Transition,
     items_of,
@@ -39,7 +38,7 @@ def ints(values: Iterable[Any]) -> Ints:
     return np.array([*values], np.int64)
 
 
-def mask(names: Iterable[str], codes: Mapping[str, int]) -> int:
+def mask(names: Iterable[Any], codes: Mapping[Any, int]) -> int:
     """Return the numbers of names as bits."""
     return bits(codes[name] for name in names)
 
@@ -74,6 +73,13 @@ class States:
             self.ways.append(self.lazy.endings(state))
         self.flat = [one for row in self.transitions for one in row]
 
+    def before(self, alphabet: Alphabet) -> dict[PreviousIteration, int]:
+        """Return the variables for whose last times in the iteration before NOTs inside AND ask, with their numbers."""
+        ended = (one.guards for row in self.ways for one in row)
+        guards = (guard for some in (*(one.guards for one in self.flat), *ended) for guard in some)
+        names = dict.fromkeys(n for guard in guards for n in guard.after if isinstance(n, PreviousIteration))
+        return {name: len(alphabet.variables) + i for i, name in enumerate(names)}
+
     def greedy(self, alphabet: Alphabet) -> int:
         """Return the letters of greedy variables that transitions leave, as bits."""
         return self._left((letter for one in self.flat for letter in one.left), alphabet)
@@ -84,7 +90,9 @@ class States:
     def tables(self, alphabet: Alphabet) -> dict[int, Ints]:
         """Return the automaton."""
         plan, lazy, flat = self.plan, self.lazy, self.flat
-        bases, policies = alphabet.variables, plan.automaton.policies
+        bases: dict[Any, int] = {**alphabet.variables}
+        bases.update(self.before(alphabet))
+        policies = plan.automaton.policies
         guards: dict[Guard, int] = {}
 
         def numbers(some: Iterable[Guard]) -> list[int]:
@@ -92,7 +100,7 @@ class States:
 
         items = [[*items_of(lazy.remainder(state))] for state in range(len(lazy))]
         forbidden = [[n for item, outer in row if outer is None for n in _forbidden(item)] for row in items]
-        timed = [[n for item, _ in row if isinstance(item, Guard) for n in _plain(item.after)] for row in items]
+        timed = [[*_timed(row, bases)] for row in items]
         loops = [[item.group for item, outer in row if isinstance(item, Loop) and outer is None] for row in items]
         endings = [one for row in self.ways for one in row]
         guard_begins, guard_lists = ragged([numbers(one.guards) for one in flat])
@@ -116,7 +124,7 @@ class States:
             t.A_WAY_GUARDS: way_guards,
             t.A_ABSENT_BEGINS: absent_begins,
             t.A_ABSENTS: absents,
-            t.A_GUARD_AFTER: ints(mask(_plain(guard.after), bases) for guard in guards),
+            t.A_GUARD_AFTER: ints(mask(guard.after, bases) for guard in guards),
             t.A_GUARD_UNTIL: ints(guard.until for guard in guards),
             t.A_GUARD_GROUPS: ints(bits(guard.groups) for guard in guards),
             t.A_GUARD_CLOSING: ints(guard.closing for guard in guards),
@@ -130,8 +138,13 @@ class States:
         }
 
 
-def _plain(names: Names) -> Iterable[str]:
-    return (name.variable if isinstance(name, PreviousIteration) else name for name in names)
+def _timed(items: Iterable[tuple[Loop | Leaf | Guard, Loop | None]], bases: Mapping[Any, int]) -> Iterator[Any]:
+    """Yield those of variables, and of variables in the iteration before, after which the NOTs of a rest may begin."""
+    for item, _ in items:
+        for name in item.after if isinstance(item, Guard) else ():
+            yield name.variable if isinstance(name, PreviousIteration) else name
+            if isinstance(name, PreviousIteration) and name in bases:
+                yield name
 
 
 def _forbidden(item: Loop | Leaf | Guard) -> tuple[str, ...]:
@@ -140,13 +153,23 @@ def _forbidden(item: Loop | Leaf | Guard) -> tuple[str, ...]:
     return (item.until,) if isinstance(item, Leaf) and item.until is not None else ()
 
 
-def letter_tables(alphabet: Alphabet, registers: Mapping[Register, int]) -> dict[int, Ints]:
-    """Return the views that letters take, and those that the iterations they begin empty; `registers` are the slots."""
+def letter_tables(
+    alphabet: Alphabet, registers: Mapping[Register, int], before: Mapping[PreviousIteration, int]
+) -> dict[int, Ints]:
+    """Return the views that letters take, and those that the iterations they begin empty; `registers` are the slots.
+
+    Last times lie behind them; `before` are the numbers of those that are of the iteration before.
+    """
     only = [_once(letter, alphabet, registers) for letter in alphabet.letters]
     begun = [{*alphabet.begun(letter)} for letter in alphabet.letters]
     views = alphabet.views
     slots = [(slot, views[alphabet.view_numbers[r.variable]]) for r, slot in registers.items() if r.variable]
-    copies = [_copied(some, slots, registers) for some in begun]
+    first, own = len(registers), alphabet.variables
+    times = [(name.group, first + number, first + own[name.variable]) for name, number in before.items()]
+    copies = [
+        _copied(some, slots, registers) + [(to, origin) for group, to, origin in times if group in some]
+        for some in begun
+    ]
     links = [_linked(some, alphabet) for some in begun]
     copy_begins, link_begins, only_begins = (
         ragged([[0] * len(row) for row in rows])[0] for rows in (copies, links, only)

@@ -82,7 +82,9 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     absent = (*alone, *variables.ends)
     views = (view for one in guard_terms for view in one.views)
     alphabet = make_alphabet(states.flat, variables.codes, paths, absent, views)
-    registers = _Registers(guard_terms, alphabet, plan.automaton.concurrent and bool(absent))
+    before = states.before(alphabet)
+    timed = len(alphabet.variables) + len(before) if plan.automaton.concurrent and absent else 0
+    registers = _Registers(guard_terms, alphabet, timed)
     programs = compile_programs(
         [one.value for one in guard_terms],
         lambda number, reference: guard_terms[number].references.index(reference),
@@ -93,7 +95,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     rows = _Rows(len(events))
     parts = [
         states.tables(alphabet),
-        letter_tables(alphabet, registers.slots),
+        letter_tables(alphabet, registers.slots, before if timed else {}),
         terms,
         registers.tables(events.columns, rows),
         _events(events, variables, alphabet, rows),
@@ -101,7 +103,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     ]
     numbers = {
         t.VARIABLES: len(alphabet.letters),
-        t.BASES: len(alphabet.variables),
+        t.BASES: len(alphabet.variables) + len(before),
         t.TERMS: len(guard_terms),
         t.SPAN: int(plan.bound.window.kind is WindowKind.SPAN),
         t.GREEDY: states.greedy(alphabet),
@@ -149,7 +151,7 @@ class _Rows:
 class _Registers:
     """The registers of all terms, each once; slots of last times follow them, where guards ask for those."""
 
-    def __init__(self, guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, timed: bool) -> None:
+    def __init__(self, guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, timed: int) -> None:
         self.alphabet = alphabet
         self.slots: dict[Register, int] = {}
         self._columns: dict[Register, set[str]] = {}
@@ -164,7 +166,7 @@ class _Registers:
             for reference in one.references:
                 self._add(one, reference)
         self.times = timed
-        self.width = len(self.slots) + (len(alphabet.variables) if timed else 0)
+        self.width = len(self.slots) + timed
         if self.width > MOST_BITS:
             raise TrellisError(
                 f"the conditions ask a match to remember {self.width} things; at most {MOST_BITS} fit",
@@ -216,8 +218,7 @@ class _Registers:
         rows.add(t.R_ALIKE, [alike for alike, _, _ in found])
         rows.add(t.R_CODES, [codes for _, codes, _ in found])
         beside = [self.count(r.variable) if r.kind is RegisterKind.NTH else self.last(r.variable) for r in order]
-        bases = len(self.alphabet.variables)
-        times = np.arange(bases) + len(self.slots) if self.times else np.full(bases, -1)
+        times = np.arange(self.times) + len(self.slots) if self.times else np.full(len(self.alphabet.variables), -1)
         return {
             t.R_BEGINS: begins,
             t.R_KIND: ints(kind for _, _, kind in found),
@@ -342,7 +343,7 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: _R
         t.T_VARIABLES: ints(mask(one.variables, codes) for one in guard_terms),
         t.T_ABSENT: ints(-1 if one.absent is None else alphabet.absent_numbers[one.absent] for one in guard_terms),
         t.T_CLOSES: ints(bits(_closed_by(one, alphabet)) for one in guard_terms),
-        t.T_LATE: ints(one.late for one in guard_terms),
+        t.T_LATE: ints(t.LATE if one.late else t.TWICE * _is_of_two(one) for one in guard_terms),
         t.T_PAIRED: ints(mask(one.paired & one.variables, codes) for one in guard_terms),
         t.T_MOVING: ints(mask(one.moving, codes) for one in guard_terms),
         t.T_BEGINS: ragged([[0] * len(one.references) for one in guard_terms])[0],
@@ -365,6 +366,12 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: _R
         t.T_NEED_KIND: need[2],
         t.T_NEED_GROUPS: ints(map(bits, lasting)),
     }
+
+
+def _is_of_two(one: GuardTerm) -> bool:
+    """Return whether a term compares two views of one variable that may take the same event."""
+    taken = [view.variable for view in one.views if view.name in one.moving and not view.source]
+    return len(taken) > len(set(taken))
 
 
 def _lasting(one: GuardTerm, alphabet: Alphabet, view: View, how: int) -> frozenset[int]:
@@ -473,9 +480,9 @@ def _buckets(
                 continue
             name = one.references[mine].var
             coded, there = programs.programs.ints, programs.programs.there
-            variable = alphabet.views[alphabet.view_numbers[name]].variable
-            if variable is None:
-                continue
+            variable, beside = alphabet.view(name).variable, alphabet.view(one.references[theirs].var)
+            if variable is None or (beside.variable == variable and beside.name != name and not beside.source):
+                continue  # both views may take the event
             usable = np.flatnonzero(variables.usable[variable] & there[own, :size])
             values, which = np.unique(coded[own, usable], return_inverse=True)
             place = np.minimum(np.searchsorted(values, coded[other, :size]), max(len(values) - 1, 0))

@@ -25,28 +25,15 @@ from trellis.events.adjacency import HIGHEST, LOWEST, PairValues, encode, gap_is
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.slice import Ints
 from trellis.kernels.count import tiles as kernel
-from trellis.language.bound import WindowKind
-from trellis.language.syntax import Report, Select
 from trellis.operators.trends.value_cuts import cuts_of
 from trellis.plan.plan import Plan
 from trellis.plan.relation import comparison, relation_of, terms
-from trellis.plan.spec import NAMED
 
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]
 GIVEN, LOW, HIGH, STARTS = 1, 2, 4, 8  # of an event in a column: its place, the ends of its range; a trend begins there
 FAR = np.int64(1) << 32  # between the places of two columns
 NEVER = np.iinfo(np.int64).max
-
-
-def can_be_tiled(plan: Plan) -> bool:
-    """Return whether a query can be counted in tiles: one Kleene variable, equalities and comparisons of one value."""
-    bound, relation = plan.bound, relation_of(plan.adjacent)
-    plain = plan.one_kleene and not bound.having and bound.after_match is None and plan.operator.name != NAMED
-    known = bound.select is Select.ANY and bound.report in (Report.UNEXTENDABLE, Report.ANY)
-    simple = not (relation.cuts or relation.either or relation.rest) and len(relation.orders) < 2
-    ranges = all(one.function != "!=" for order in relation.orders for one in order)
-    return plain and known and simple and ranges and bound.window.kind is not WindowKind.SPAN
 
 
 class TileEvents(NamedTuple):

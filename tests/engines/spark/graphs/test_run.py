@@ -194,6 +194,46 @@ def test_over_a_stream_and_on_after_a_restart(spark: SparkSession, tmp_path: Pat
         stream(spark, tmp_path, pipeline)
 
 
+class Sums(Operator):
+    """Adds up the amounts of the triangles that were found in an hour."""
+
+    output = {"sum": "float64", "triangles": "int64"}
+
+    def __init__(self) -> None:
+        self.sum, self.triangles = 0.0, 0
+
+    def on_event(self, event: Event) -> None:
+        self.sum, self.triangles = self.sum + event.amount, self.triangles + 1
+
+    def on_close(self) -> Any:
+        yield {"sum": self.sum, "triangles": self.triangles}
+
+
+def the_chain() -> Pipeline:
+    return the_example() >> trellis.pipeline(time_windows("1 hour"), Sums)
+
+
+def test_a_chain_over_a_frame(spark: SparkSession) -> None:
+    table = payments(120, 4)
+    whole = rows_of(the_chain().run(table, event_id="id"))
+    assert len(whole) > 1
+    frame = spark.createDataFrame(table.to_pandas())
+    assert rows_of(the_chain().run(frame, event_id="id", instances=3)) == whole
+
+
+@pytest.mark.slow
+def test_a_chain_over_a_stream_with_ever_other_instances(spark: SparkSession, tmp_path: Path) -> None:
+    table, chain = payments(120, 4).sort_by([("ts", "ascending")]), the_chain()
+    for begin, end, instances in ((0, 40, 3), (40, 80, 5), (80, 120, 1)):
+        put_file(table.slice(begin, end - begin), tmp_path)
+        done = finished(stream(spark, tmp_path, chain, instances=instances))
+        assert (done.totals.events, done.totals.late) == (40, 0)
+        found = rows_of(read_committed(tmp_path / "out"))
+        assert found == rows_of(chain.run(table.slice(0, end), event_id="id"))
+    finished(stream(spark, tmp_path, chain, instances=2))  # nothing new has come: what was handed over is held
+    assert rows_of(read_committed(tmp_path / "out")) == rows_of(chain.run(table, event_id="id"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "pipeline",

@@ -47,7 +47,7 @@ def arrive(folder: Path, query: str, parts: int, which: list[int]) -> dict[str, 
 
 def stream(spark: Any, folder: Path, query: str, given: dict[str, str], **more: Any) -> LineStream:
     places = {"out": str(folder / "out"), "checkpoint": str(folder / "checkpoint")}
-    return LineStream(spark, query, QUERIES[query], given, **places, **more)
+    return LineStream(spark, query, QUERIES[query], given, available_now=True, **places, **more)
 
 
 def uncommit(folder: Path) -> None:
@@ -61,7 +61,7 @@ def uncommit(folder: Path) -> None:
 def test_a_stream_and_its_restart_give_the_lines_of_whole_files(spark: Any, query: str, tmp_path: Path) -> None:
     given = arrive(tmp_path, query, 4, [0, 1])
     one = stream(spark, tmp_path, query, given, files_a_batch=1)
-    one.start(available_now=True)
+    one.start()
     one.wait()
     one.flush()
     expected = whole(query)
@@ -72,7 +72,7 @@ def test_a_stream_and_its_restart_give_the_lines_of_whole_files(spark: Any, quer
     # As if the process had ended before Spark took note of the last batch: it comes again.
     uncommit(tmp_path)
     again = stream(spark, tmp_path, query, given)
-    again.start(available_now=True)
+    again.start()
     again.wait()
     engine = again.flush()
     assert written_lines(str(tmp_path / "out")) == expected.output
@@ -82,14 +82,14 @@ def test_a_stream_and_its_restart_give_the_lines_of_whole_files(spark: Any, quer
 def test_a_batch_that_was_cut_off_is_done_again(spark: Any, tmp_path: Path) -> None:
     given = arrive(tmp_path, "posts", 3, [0])
     one = stream(spark, tmp_path, "posts", given)
-    one.start(available_now=True)
+    one.start()
     one.wait()
     # Its lines and its state are there, but neither log knows of it.
     (tmp_path / "out" / "_log" / "000000000.json").unlink()
     uncommit(tmp_path)
     arrive(tmp_path, "posts", 3, [1, 2])
     again = stream(spark, tmp_path, "posts", given)
-    again.start(available_now=True)
+    again.start()
     again.wait()
     again.flush()
     assert written_lines(str(tmp_path / "out")) == whole("posts").output
@@ -102,7 +102,7 @@ def test_a_silent_source_holds_up_the_others_unless_there_is_a_delay(spark: Any,
     for delay, lines in ((None, 0), (86_400_000, 1)):
         folder = tmp_path / str(delay)
         one = stream(spark, folder, "posts", given, delay=delay)
-        one.start(available_now=True)
+        one.start()
         one.wait()
         assert (len(written_lines(str(folder / "out"))) > 0) == bool(lines)
 
@@ -110,7 +110,7 @@ def test_a_silent_source_holds_up_the_others_unless_there_is_a_delay(spark: Any,
 def test_what_belongs_to_another_stream_is_refused(spark: Any, tmp_path: Path) -> None:
     given = arrive(tmp_path, "posts", 1, [0])
     one = stream(spark, tmp_path, "posts", given)
-    one.start(available_now=True)
+    one.start()
     one.wait()
     one.options["k"] = 7
     with pytest.raises(UsageError, match="another stream: its options"):

@@ -65,11 +65,11 @@ from trellis.language.bound import WindowKind
 from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
-from trellis.operators.trends.tiles import can_be_tiled
 from trellis.operators.trends.unrank import sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
-from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+from trellis.plan.summable import can_be_tiled
+from trellis.plan.variants import limited_plan, top_plan
 from trellis.results.arrange import KEY, checked_ranks
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
@@ -278,10 +278,6 @@ class SparkResults(Results):
         """Return the rows of the query's AGGREGATE; nothing is listed."""
         self._check_aggregates()
         return self._aggregated(self.plan)
-
-    def aggregate(self, *items: str) -> ResultTable:
-        """Return aggregates of all results of each window and partition, such as `count(*)` or `avg(s.price)`."""
-        return self._aggregated(aggregate_plan(self.plan, items))
 
     def _aggregated(self, plan: Plan) -> ResultTable:
         bound, schema = plan.bound, aggregate_schema(plan.bound)

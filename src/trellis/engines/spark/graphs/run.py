@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
@@ -20,7 +21,8 @@ from trellis.engines.spark.split.rows import column_name, output_names
 from trellis.engines.spark.stream.running import bucket_keys
 from trellis.errors import UsageError
 from trellis.events.source import EventSource
-from trellis.graphs.job import Job
+from trellis.graphs.chain import NUMBER, PipelinePart, check_numbered
+from trellis.graphs.job import TIME, Job
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
 from trellis.language.schema import Schema
@@ -67,6 +69,33 @@ def run(
         job = make_job(events, schema, splitter, operator, merger)
         ship(events.sparkSession)
         return _merged(job, _unmerged(job, events, _numbers(events.sparkSession, instances)))
+
+
+def run_chain(
+    frame: DataFrame, parts: Sequence[PipelinePart], *, time: str | None = None, event_id: str | None = None,
+    instances: int | None = None,
+) -> DataFrame:  # fmt: skip
+    """Run parts one after another, each over the results of the one before it; see `run`.
+
+    Between two parts all results pass through one task, which numbers them.
+    """
+    first, *later = parts
+    found = run(frame, first.splitter, first.operator, first.merger, time=time, event_id=event_id, instances=instances)
+    for part in later:
+        found = run(
+            _numbered(found), part.splitter, part.operator, part.merger, time=TIME, event_id=NUMBER,
+            instances=instances,
+        )  # fmt: skip
+    return found
+
+
+def _numbered(results: DataFrame) -> DataFrame:
+    """Return merged results as events of the next part, as `trellis.graphs.chain.numbered` does."""
+    check_numbered(results.columns)
+    order = Window.orderBy(f.monotonically_increasing_id())  # the order that results have
+    placed = results.withColumn(NUMBER, f.row_number().over(order).cast("long") - 1)
+    until = Window.orderBy(NUMBER).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return placed.withColumn(TIME, f.max(TIME).over(until))
 
 
 def make_job(events: DataFrame, schema: Schema, splitter: Splitter, operator: Any, merger: Merger | None) -> Job:

@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
+from trellis.engines.spark.graphs.handover import Handover, InstanceState, by_instance, kept_operators
 from trellis.engines.spark.graphs.tasks import FIRST, routed
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
 from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row
-from trellis.streams.bucket import packed, unpacked
+from trellis.streams.table_bytes import packed, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +38,7 @@ class Pack:
     job: Job
     names: tuple[str, ...]
     numbers: tuple[int, ...]
+    to_all: bool = False  # whether every instance gets a piece, even an empty one
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take events."""
@@ -52,7 +54,8 @@ class Pack:
         events = table.filter(pa.array(good))
         found = routed(self.job, events, len(self.numbers))
         copies = events.take(pa.array(found.rows)).append_column(FIRST, pa.array(found.first))
-        for place in np.unique(np.append(found.instances, 0)).tolist():
+        places = range(len(self.numbers)) if self.to_all else np.unique(np.append(found.instances, 0)).tolist()
+        for place in places:
             own = copies.filter(pa.array(found.instances == place))
             row = [[self.numbers[place]], [taken], [bad], [packed(own.combine_chunks())]]
             taken = bad = 0  # told once
@@ -64,11 +67,18 @@ class Pack:
 class WaitingEvents:
     """Events that wait, and the instance that they wait for."""
 
-    def __init__(self, job: Job, number: int, instances: int, waiting: list[bytes], state: bytes | None) -> None:
+    def __init__(self, job: Job, number: int, instances: int, held: InstanceState) -> None:
         self.job = job
-        self._given = (number, instances, state)
-        self.waiting = [unpacked(blob) for blob in waiting]
+        self._given = (number, instances, held.operators)
+        self.waiting = [unpacked(blob) for blob in held.waiting]
         self.instance: Instance | None = None
+
+    def wake(self) -> Instance:
+        """Return the instance."""
+        if self.instance is None:
+            number, instances, state = self._given
+            self.instance = Instance(self.job, number, instances, None if state is None else unpacked(state))
+        return self.instance
 
     def take(self, events: pa.Table, limit: Any) -> int:
         """Let events wait; return how many came too late."""
@@ -83,8 +93,7 @@ class WaitingEvents:
 
         None is the end of the input, whose last event is at the time `last`.
         """
-        number, instances, state = self._given
-        self.instance = Instance(self.job, number, instances, None if state is None else unpacked(state))
+        instance = self.wake()
         rows: list[Row] = []
         if self.waiting:
             events = pa.concat_tables(self.waiting, promote_options="permissive")
@@ -92,8 +101,8 @@ class WaitingEvents:
             rest = events.filter(pa.array(~ready))
             self.waiting = [rest.combine_chunks()] if rest.num_rows else []
             now = events.filter(pa.array(ready)).drop_columns([FIRST])
-            rows += self.instance.take(self.job.shape.sorted_events(now))
-        rows += self.instance.end(last) if limit is None else self.instance.advance(limit, before=True)
+            rows += instance.take(self.job.shape.sorted_events(now))
+        rows += instance.end(last) if limit is None else instance.advance(limit, before=True)
         return self.job.inner_table(rows)
 
     def earliest(self) -> Any:
@@ -104,11 +113,8 @@ class WaitingEvents:
 
     def last(self) -> Any:
         """Return the time of the last event that waits or has been taken, or None."""
-        number, instances, state = self._given
         times = [self._times(table).max().item() for table in self.waiting if table.num_rows]
-        if state is not None:
-            times.append(Instance(self.job, number, instances, unpacked(state)).last)
-        return max((time for time in times if time is not None), default=None)
+        return max((time for time in [*times, self.wake().last] if time is not None), default=None)
 
     def _times(self, table: pa.Table) -> np.ndarray:
         return np.asarray(self.job.shape.times(table).to_numpy())
@@ -117,8 +123,8 @@ class WaitingEvents:
 class InstanceProcessor(StatefulProcessor):
     """Holds the events of instances, and runs these over them as far as the watermark says that all have come."""
 
-    def __init__(self, job: Job, numbers: tuple[int, ...]) -> None:
-        self.job, self.numbers = job, numbers
+    def __init__(self, job: Job, numbers: tuple[int, ...], handover: Handover) -> None:
+        self.job, self.numbers, self.handover = job, numbers, handover
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
@@ -132,6 +138,7 @@ class InstanceProcessor(StatefulProcessor):
         taken = bad = late = 0
         with in_task():
             held = self._held(key)
+            assert held is not None, "events go to instances that there are"
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 taken, bad = taken + int(row.taken), bad + int(row.bad)
                 late += held.take(unpacked(row.blob), self._limit(timerValues))
@@ -145,6 +152,8 @@ class InstanceProcessor(StatefulProcessor):
             return
         with in_task():
             held = self._held(key)
+            if held is None:
+                return
             found = held.decide(limit)
             self._keep(held)
         if found.num_rows:
@@ -155,11 +164,23 @@ class InstanceProcessor(StatefulProcessor):
         watermark = watermark_of(values)
         return None if watermark is None else watermark * (1000 if self.job.shape.temporal else 1)
 
-    def _held(self, key: Any) -> WaitingEvents:
+    def _held(self, key: Any) -> WaitingEvents | None:
+        """Return the state of an instance; None of one that is no more, whose state is then removed."""
         kept = self._instance.get()
         waiting = [bytes(row[0]) for row in self._waiting.get()]
-        number = self.numbers.index(int(key[0]))
-        return WaitingEvents(self.job, number, len(self.numbers), waiting, None if kept is None else bytes(kept[0]))
+        state = InstanceState(waiting, None if kept is None else bytes(kept[0]))
+        number = int(key[0])
+        if number not in self.numbers:
+            self._waiting.clear()
+            self._instance.clear()
+            for timer in list(self._handle.listTimers()):
+                self._handle.deleteTimer(int(timer))
+            return None
+        current = self.handover.current(number, state)
+        held = WaitingEvents(self.job, self.numbers.index(number), len(self.numbers), current)
+        if not self.handover.is_taken(state):
+            held.wake()  # so that it is kept with all that it was handed
+        return held
 
     def _keep(self, held: WaitingEvents) -> None:
         if held.waiting:
@@ -167,7 +188,7 @@ class InstanceProcessor(StatefulProcessor):
         else:
             self._waiting.clear()
         if held.instance is not None:
-            self._instance.update((packed(held.instance.state()),))
+            self._instance.update((kept_operators(held.instance.state(), self.handover.generation),))
         earliest = held.earliest()
         wanted = None if earliest is None else max(1, int(earliest // (1000 if self.job.shape.temporal else 1)))
         known = [int(timer) for timer in self._handle.listTimers()]
@@ -202,14 +223,9 @@ class StateRows:
 
     def held(self, batches: Iterable[pa.RecordBatch]) -> Iterator[WaitingEvents]:
         """Yield the instances with what waits for them."""
-        kept: dict[int, dict[str, list[bytes]]] = {}
-        for batch in batches:
-            for number, variable, value in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-                kept.setdefault(number, {}).setdefault(variable, []).append(value)
-        for number, values in kept.items():
-            state = values.get("operators", [None])[0]
-            place = self.numbers.index(number)
-            yield WaitingEvents(self.job, place, len(self.numbers), values.get("waiting", []), state)
+        rows = (row for batch in batches for row in zip(*(c.to_pylist() for c in batch.columns), strict=True))
+        for number, state in by_instance(rows).items():
+            yield WaitingEvents(self.job, self.numbers.index(number), len(self.numbers), state)
 
 
 @dataclass(frozen=True)

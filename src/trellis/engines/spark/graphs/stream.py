@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from trellis.engines.spark.graphs.handover import (
+    OPERATORS,
+    WAITING,
+    Handover,
+    InstanceState,
+    by_instance,
+    handed_over,
+    state_rows,
+)
 from trellis.engines.spark.graphs.run import make_job
 from trellis.engines.spark.graphs.stateful import FOUND, LAST_TIME, PACKED, Flush, InstanceProcessor, LastTime, Pack
 from trellis.engines.spark.graphs.tasks import inner_rows
@@ -25,24 +35,26 @@ from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.frames import EventFrame, described_events
 from trellis.engines.spark.split.rows import column_name
-from trellis.engines.spark.stream.running import AHEAD, bucket_keys
+from trellis.engines.spark.stream.running import AHEAD, bucket_keys, spread_keys
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
 from trellis.events.source import EventSource
+from trellis.graphs.chain import Following, PipelinePart
 from trellis.graphs.job import sort_key
-from trellis.graphs.merger import Merger, MergeRun
+from trellis.graphs.merger import MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
-from trellis.graphs.splitter import Splitter
 from trellis.io.durable import sync_file, write_whole
-from trellis.streams.bucket import unpacked
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
 from trellis.streams.lock import StreamLock, is_unused
 from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
+from trellis.streams.table_bytes import unpacked
 
 ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
+CHAIN = b"trellis.chain"  # the same of the later parts of a chain
+SHARED = 2  # the version of which instance a partition belongs to: `Splitter.home`
 MOMENT = "moment"
 
 
@@ -64,8 +76,9 @@ class GraphStream:
     ----------
     frame
         A streaming data frame of events, from any source.
-    splitter, operator, merger
-        As in `trellis.graphs.run`; they run here as they run there.
+    parts
+        A splitter, an operator and a merger, as in `trellis.graphs.run`; they run here as they run there. Of a chain,
+        the first of these is shared among the instances; the later ones run where its results are merged.
     out, checkpoint
         Directories for the results, which `trellis.streams.stream_output.read_committed` reads in order, and for the
         state.
@@ -77,19 +90,26 @@ class GraphStream:
         Whether to stop when all that is there has been read.
     max_ahead
         An event that is farther ahead of the clock on the wall does not move the watermark; None for no guard.
+    instances
+        How many instances share the partitions: by default as many as before, or about two for each core. A stream may
+        go on with another number than it had; the results are the same.
     """
 
     def __init__(
-        self, frame: DataFrame, splitter: Splitter, operator: Any, merger: Merger | None = None, *, out: str | Path,
-        checkpoint: str | Path, watermark: str | int | float, time: str | None = None, event_id: str | None = None,
-        available_now: bool = False, max_ahead: str | None = AHEAD,
+        self, frame: DataFrame, parts: Sequence[PipelinePart], *, out: str | Path, checkpoint: str | Path,
+        watermark: str | int | float, time: str | None = None, event_id: str | None = None,
+        available_now: bool = False, max_ahead: str | None = AHEAD, instances: int | None = None,
     ) -> None:  # fmt: skip
+        if instances is not None and instances < 1:
+            raise UsageError(f"{instances} instances cannot run", "At least one is needed.")
         if not frame.isStreaming:
             raise UsageError("this is no streaming data frame, as spark.readStream gives", "Use `run` for others.")
         refuse_connect(frame.sparkSession, "an operator over a stream", "")
         with in_driver():
             events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
-            self.job = make_job(events, schema, splitter, operator, merger)
+            first, *self._later = parts
+            self.job = make_job(events, schema, first.splitter, first.operator, first.merger)
+            self._following = Following(self.job, self._later)  # refuses what does not fit before anything runs
             self.session = events.sparkSession
             delay = delay_of(watermark, schema.time_type)
             ahead = (
@@ -107,23 +127,30 @@ class GraphStream:
         self.totals = GraphTotals()
         self.running: Any = None
         self._alone = StreamLock()
-        self._numbers = self._known_numbers()
+        self._instances = instances
+        self._numbers, self._generation, _ = self._known()
+        self._handover = Handover()
 
     def _about(self) -> dict[str, Any]:
         columns = {fld.name: fld.dataType.simpleString() for fld in self._events.schema.fields}
-        return {"operator": self.job.name, "names": list(self._names), "columns": columns,
+        name = " >> ".join([self.job.name, *self._following.names])
+        return {"operator": name, "names": list(self._names), "columns": columns,
                 "out": str(self.output.directory.absolute())}  # fmt: skip
 
-    def _known_numbers(self) -> tuple[int, ...]:
-        """Return the numbers of the instances: those that the checkpoint has state of, or new ones."""
+    def _known(self) -> tuple[tuple[int, ...], int, bool]:
+        """Return the numbers of the instances, their generation, and whether they share partitions as of today.
+
+        These are those that the checkpoint has state of, or new ones.
+        """
         path = self.checkpoint / ABOUT
         if not path.exists():
             if not is_unused(self.checkpoint):
                 raise UsageError(f"{self.checkpoint} is no checkpoint of such a stream", "Name an empty directory.")
-            return tuple(bucket_keys(self.session))
+            return self._chosen(()), 0, True
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
             numbers = tuple(int(number) for number in kept.pop("numbers"))
+            generation, shared = int(kept.pop("generation", 0)), int(kept.pop("shared", 1))
         except (ValueError, KeyError, TypeError):
             raise DataError(f"{path} cannot be read", "It is damaged, or of another version of Trellis.") from None
         for name, now in self._about().items():
@@ -132,7 +159,16 @@ class GraphStream:
                     f"the checkpoint {self.checkpoint} is of another stream: its {name} is {kept.get(name)}, not {now}",
                     "Name another checkpoint and another output.",
                 )
-        return numbers
+        return numbers, generation, shared == SHARED
+
+    def _chosen(self, known: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the numbers of the instances that are asked for, or those that are known."""
+        if self._instances is None:
+            return known or tuple(bucket_keys(self.session))
+        if len(known) == self._instances:
+            return known
+        tasks = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
+        return tuple(spread_keys(self._instances, tasks))
 
     def start(self) -> None:
         """Start to read, to hold and to write."""
@@ -140,8 +176,9 @@ class GraphStream:
         with in_driver():
             ship(self.session)
             set_up(self.session)
-            pieces = self._events.mapInArrow(Pack(self.job, self._names, self._numbers), PACKED)
-            holding = InstanceProcessor(self.job, self._numbers)
+            pack = Pack(self.job, self._names, self._numbers, self._generation > 0)
+            pieces = self._events.mapInArrow(pack, PACKED)
+            holding = InstanceProcessor(self.job, self._numbers, self._handover)
             found = pieces.groupBy("instance").transformWithStateInPandas(holding, FOUND, "append", "eventTime")
             writer = found.writeStream.foreachBatch(lambda frame, batch: self._write(frame, batch_name(batch)))
             writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
@@ -154,17 +191,49 @@ class GraphStream:
             about = self.checkpoint / ABOUT
             if about.exists():
                 known = json.loads(about.read_text(encoding="utf-8"))
-                self._numbers = self._known_numbers()  # another process may have begun meanwhile
                 self.output.check_known(self.checkpoint, known.get("output"))
+                self._go_on()
             else:
                 self.output.check_new()
             self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
-            kept = {**self._about(), "numbers": self._numbers, "output": self.output.prepare([RESULTS])}
+            kept = {**self._about(), "numbers": self._numbers, "generation": self._generation, "shared": SHARED,
+                    "output": self.output.prepare([RESULTS])}  # fmt: skip
             check_checkpoint(self.checkpoint / "spark", self.output.last_batch())
             write_whole(about, json.dumps(kept, indent=2))
         except BaseException:
             self._alone.release()
             raise
+
+    def _go_on(self) -> None:
+        """Go on from the state of the instances before, which others may share from now on."""
+        before, generation, as_today = self._known()
+        self._numbers, self._generation = self._chosen(before), generation
+        self._handover = Handover.read(self.checkpoint, generation)
+        if self._numbers == before and as_today:
+            return
+        with in_driver():
+            states = list(self._held(before).values())
+        self._generation += 1
+        self._handover = handed_over(self.job, states, self._numbers, self._generation)
+        self._handover.write(self.checkpoint)
+
+    def _held(self, numbers: tuple[int, ...]) -> dict[int, InstanceState]:
+        """Return the state of the instances, as it is before the next batch."""
+        state = self._state()
+        kept = {} if state is None else by_instance(map(tuple, state.collect()))
+        return {number: self._handover.current(number, kept.get(number, InstanceState())) for number in numbers}
+
+    def _state(self) -> DataFrame | None:
+        """Return the rows of Spark's state: `instance`, `variable` and `value`; None before the first batch."""
+        place = self.checkpoint / "spark"
+        if not any((place / "commits").glob("[0-9]*")):
+            return None
+        found: DataFrame | None = None
+        for variable, column in ((WAITING, "list_element.blob"), (OPERATORS, "value.blob")):
+            held = self.session.read.format("statestore").option("stateVarName", variable).load(str(place))
+            rows = held.select("key.instance", f.lit(variable).alias("variable"), f.col(column).alias("value"))
+            found = rows if found is None else found.unionByName(rows)
+        return found
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
@@ -189,17 +258,14 @@ class GraphStream:
             self._alone.release()
 
     def _flush(self) -> None:
-        place = str(self.checkpoint / "spark")
-        if not any((self.checkpoint / "spark" / "commits").glob("[0-9]*")):
-            return  # nothing ever came
         with in_driver():
-            state: DataFrame | None = None
-            for variable, column in (("waiting", "list_element.blob"), ("operators", "value.blob")):
-                held = self.session.read.format("statestore").option("stateVarName", variable).load(place)
-                rows = held.select("key.instance", f.lit(variable).alias("variable"), f.col(column).alias("value"))
-                state = rows if state is None else state.unionByName(rows)
-            assert state is not None
-            state, last = state.repartition("instance"), None
+            state, last = self._state(), None
+            if state is None:
+                return  # nothing ever came
+            if self._generation:  # some may not have taken yet what they were handed
+                rows = list(state_rows(self._held(self._numbers)))
+                state = self.session.createDataFrame(rows, state.schema)
+            state = state.repartition("instance")
             if self.job.is_timed:
                 column = LAST_TIME[not pa.types.is_floating(self.job.shape.time_type)][0]
                 latest = state.mapInArrow(LastTime(self.job, self._numbers), column)
@@ -229,24 +295,26 @@ class GraphStream:
     def _commit(self, table: pa.Table, batch: str) -> int:
         """Write the results of a batch with the state of the merger, and put it into the log; return how many."""
         found = [row for blob in table["blob"].to_pylist() if blob for row in inner_rows(self.job, unpacked(blob))]
-        if not found:
+        if not found and not (self._later and batch == FLUSH):
             return 0
         merging = self.job.merging()
-        self._restore(merging)
-        merged = self.job.merged_table(sorted(found, key=sort_key), merging)
+        following = self._restored(merging)
+        merged = following.take(self.job.merged_table(sorted(found, key=sort_key), merging), end=batch == FLUSH)
         combine = merging.combine
         kept = b"" if combine is None else to_bytes(combine.state(), f"the combination {type(combine).__name__}")
         name = f"part-{batch}-0-{uuid.uuid4().hex}.parquet"
-        pq.write_table(merged.replace_schema_metadata({MERGER: kept}), self.output.directory / name)
+        about = {MERGER: kept, CHAIN: following.state()}
+        pq.write_table(merged.replace_schema_metadata(about), self.output.directory / name)
         sync_file(self.output.directory / name)
         self.output.commit(batch, {RESULTS: [name]}, {RESULTS: merged.num_rows})
         return merged.num_rows
 
-    def _restore(self, merging: MergeRun) -> None:
-        """Go on merging from where the last batch left off."""
-        if merging.combine is None:
-            return
-        last = self.output.log.newest()
-        if last is not None:
-            kept = pq.read_schema(self.output.directory / last["files"][RESULTS][0]).metadata[MERGER]
-            merging.combine.restore(from_bytes(kept))
+    def _restored(self, merging: MergeRun) -> Following:
+        """Go on merging from where the last batch left off, and return what follows."""
+        last = self.output.log.newest() if merging.combine is not None or self._later else None
+        if last is None:
+            return Following(self.job, self._later)
+        kept = pq.read_schema(self.output.directory / last["files"][RESULTS][0]).metadata
+        if merging.combine is not None:
+            merging.combine.restore(from_bytes(kept[MERGER]))
+        return Following(self.job, self._later, kept.get(CHAIN))

@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from trellis.engines.spark.batch.operate import PLACE, for_spark
 from trellis.engines.spark.session.failures import in_task
-from trellis.errors import TrellisError
-from trellis.graphs.instance import Instance, failed
+from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row
+from trellis.graphs.run import destinations
 
 INSTANCE, FIRST, LAST = "instance", "first", "last"
 ROWS_AT_ONCE = 1 << 13
@@ -29,19 +29,16 @@ class EventRoutes:
 
 
 def routed(job: Job, events: pa.Table, instances: int) -> EventRoutes:
-    """Return where events go: to the instance of their key, or to all."""
+    """Return where events go, which come in any order."""
+    order = np.argsort(job.shape.times(events).to_numpy(), kind="stable")
     rows: list[int] = []
     places: list[int] = []
     first: list[bool] = []
-    everyone = range(instances)
-    for row, event in enumerate(job.shape.events(events)):
-        try:
-            place = job.splitter.instance(event, instances)
-        except TrellisError:
-            raise
-        except Exception as problem:
-            raise failed(problem, "the splitter", event.event_id, "") from problem
-        targets = everyone if place is None else (place,)
+    previous = now = None
+    for row, event in zip(order.tolist(), job.shape.events(events.take(pa.array(order))), strict=True):
+        if event.time != now:  # of one time, which is first is told by ids
+            previous, now = now, event.time
+        targets = destinations(job, event, previous, instances)
         rows += [row] * len(targets)
         places += targets
         first += [True] + [False] * (len(targets) - 1)

@@ -56,6 +56,8 @@ class LineStream:
         that is silent holds up the others.
     files_a_batch
         At most so many files of a source make a batch.
+    available_now
+        Whether to stop when all that is there has been read.
 
     Raises
     ------
@@ -66,10 +68,11 @@ class LineStream:
     def __init__(
         self, session: SparkSession, query: str, options: Mapping[str, Any], directories: Mapping[str, str], *,
         out: str, checkpoint: str, delay: int | None = None, files_a_batch: int | None = None,
+        available_now: bool = False,
     ) -> None:  # fmt: skip
         refuse_connect(session, "a query of the challenge over directories that keep growing", "")
         self.session, self.query, self.options, self.delay = session, query, dict(options), delay
-        self.files_a_batch = files_a_batch
+        self.files_a_batch, self.available_now = files_a_batch, available_now
         self.output = StreamOutput(out)
         self.checkpoint = Path(checkpoint)
         engine = self._new()
@@ -86,14 +89,14 @@ class LineStream:
 
     # --- Running ------------------------------------------------------------------------------------------------
 
-    def start(self, available_now: bool = False) -> None:
-        """Start to read, run and write; with `available_now`, up to the end of what is there."""
+    def start(self) -> None:
+        """Start to read, run and write."""
         self._take_places()
         (self.checkpoint / STATES).mkdir(parents=True, exist_ok=True)
         writer = self._lines().writeStream.foreachBatch(self._take)
         writer = writer.option("checkpointLocation", str(self.checkpoint / SPARK))
         with in_driver():
-            self.running = (writer.trigger(availableNow=True) if available_now else writer).start()
+            self.running = (writer.trigger(availableNow=True) if self.available_now else writer).start()
 
     def wait(self) -> None:
         """Wait for the end."""

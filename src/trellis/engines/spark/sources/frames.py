@@ -17,7 +17,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.read import read
-from trellis.engines.spark.sources.schema import from_spark, parse_times
+from trellis.engines.spark.sources.schema import WITHOUT_ZONE, from_spark, looks_like_time, parse_times, time_type
+from trellis.engines.spark.sources.text_kinds import survey
 from trellis.engines.spark.split.compile import SPARK_ERRORS, time_column
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, normalise
@@ -153,7 +154,18 @@ def _for_spark(table: pa.Table) -> pa.Table:
 def _with_readable_times(frame: DataFrame, time: str) -> DataFrame:
     if time not in frame.columns or not isinstance(frame.schema[time].dataType, t.StringType):
         return frame
-    return _changed(frame, lambda name, _: name == time, lambda column: parse_times(column.cast(t.StringType())))
+    naive = not frame.isStreaming and _tells_no_zone(frame, time)
+    return _changed(
+        frame, lambda name, _: name == time, lambda column: parse_times(column.cast(t.StringType()), naive=naive)
+    )
+
+
+def _tells_no_zone(frame: DataFrame, time: str) -> bool:
+    """Return whether no text of the time column has a zone, which is the one question that only the rows answer."""
+    kinds = EventFrame(frame)
+    text = kinds.column(time).cast(t.StringType())
+    found, _ = survey(kinds.frame.select(looks_like_time(text).alias(time)), time)
+    return time_type(found[time].seen) == WITHOUT_ZONE
 
 
 def _changed(

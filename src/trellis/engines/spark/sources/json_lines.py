@@ -12,7 +12,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from trellis.engines.spark.sources.loading import FileJob, column_of, explanation, load, spark_path
-from trellis.engines.spark.sources.schema import convert_text, looks_like_time, parse_times, text_type
+from trellis.engines.spark.sources.schema import TIMES, convert_text, looks_like_time, parse_times, text_type
 from trellis.engines.spark.sources.text_kinds import TextKinds, survey
 
 CORRUPT = "_trellis_corrupt"
@@ -105,6 +105,7 @@ def _json_column(job: FileJob, field: t.StructField, kinds: TextKinds | None) ->
 def _json_time(job: FileJob, column: Column, kind: t.DataType, kinds: TextKinds | None) -> Column:
     if job.time_format is not None and isinstance(kind, t.StringType | t.IntegralType | t.DecimalType):
         return parse_times(column.cast("string"), job.time_format)
-    if kinds is not None and kinds.majority() == "timestamp":
-        return parse_times(column)
+    target = None if kinds is None else kinds.majority()
+    if target in TIMES:
+        return convert_text(column, target)
     return column.cast("string") if isinstance(kind, t.DecimalType) else column

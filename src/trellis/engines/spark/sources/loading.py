@@ -81,14 +81,15 @@ def load(
 
 def _read_as(kind: t.DataType) -> t.DataType:
     """Return the type in which Spark reads a column that folders say: it would read times in the session's zone."""
-    return t.StringType() if isinstance(kind, t.TimestampType) else kind
+    return t.StringType() if isinstance(kind, t.TimestampType | t.TimestampNTZType) else kind
 
 
 def with_key_times(job: FileJob, frame: DataFrame) -> DataFrame:
     """Make times of the texts of times that folders say."""
     for name, kind in job.key_types.items():
-        if isinstance(kind, t.TimestampType):
-            frame = frame.withColumn(name, parse_times(column_of(name)))
+        if isinstance(kind, t.TimestampType | t.TimestampNTZType):
+            naive = isinstance(kind, t.TimestampNTZType)
+            frame = frame.withColumn(name, parse_times(column_of(name), naive=naive))
     return frame
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -75,7 +74,7 @@ def read(
     if named and all("://" in name for name in named):
         frame = _read_elsewhere(spark, named, input_format)
         return with_times(FileJob(spark, [], frozenset(), time, time_format), frame)
-    sources = [replace(source, delimiter=delimiter) for source in expand(named, input_format)]
+    sources = [source.separated_by(delimiter) for source in expand(named, input_format)]
     job = FileJob(spark, sources, frozenset(text_columns), time, time_format, commas)
     _check_seen_by_spark(sources)
     with explained(job):

@@ -49,9 +49,11 @@ def read_stream(
         At most so many files make a batch.
     """
     kind = _kind(directory, input_format)
-    declared = (
-        _declared(schema) if schema is not None else _inferred(session, directory, input_format, text_columns, time)
-    )
+    if schema is not None:
+        declared = _declared(schema)
+    else:
+        declared = _inferred(session, directory, input_format, text_columns, time)
+        declared = declared if kind in ("parquet", "orc") else _with_zones(declared)
     chosen = choose_time([fld.name for fld in declared.fields], time)
     as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
     fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
@@ -75,7 +77,7 @@ def read_stream(
     columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
     if timed:
         place = list(events.types).index(chosen)
-        columns[place] = parse_times(columns[place], time_format)
+        columns[place] = parse_times(columns[place], time_format, naive=False)  # later files may have zones
     return events.frame.select(*columns).toDF(*frame.columns)
 
 
@@ -133,3 +135,9 @@ def _inferred(
         if chosen in frame.columns and isinstance(frame.schema[chosen].dataType, t.StringType):
             frame = tables(time=chosen)
     return frame.schema
+
+
+def _with_zones(schema: t.StructType) -> t.StructType:
+    """Return the columns of text with all times in UTC: where none has a zone so far, later files may have some."""
+    naive, zoned = t.TimestampNTZType(), t.TimestampType()
+    return t.StructType([t.StructField(x.name, zoned if x.dataType == naive else x.dataType) for x in schema])

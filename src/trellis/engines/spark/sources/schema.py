@@ -9,7 +9,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from trellis.events.times import ISO, ZONED, java_pattern_to_regex
+from trellis.events.times import ISO, ZONED, has_zone, java_pattern_to_regex
 from trellis.io.infer import BOOLEAN as BOOLEAN_TEXT
 from trellis.io.infer import COMMA as COMMA_TEXT
 from trellis.io.infer import INTEGER as INTEGER_TEXT
@@ -35,6 +35,7 @@ def _for_java(pattern: str) -> str:
 
 WITH_ZONE, WITHOUT_ZONE = "timestamp", "timestamp_ntz"
 """Spark's names for the two kinds of timestamps, and the names of their types."""
+TIMES = (WITH_ZONE, WITHOUT_ZONE)
 
 _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
     (t.ByteType, INTEGER),
@@ -142,8 +143,9 @@ def text_type(seen: Looks) -> str:
     Returns
     -------
     str
-        `bigint`, `double`, `boolean`, `timestamp` or `string`.
+        `bigint`, `double`, `boolean`, `string`, or the type of times: `timestamp_ntz` where none has a zone.
     """
+    times = time_type(seen)
     seen &= ~ZONES
     if seen == Looks.LONG:
         return "bigint"
@@ -151,7 +153,12 @@ def text_type(seen: Looks) -> str:
         return "string" if seen & ~NUMBERS or seen & Looks.REAL else "double"
     if seen & Looks.REAL and not seen & ~NUMBERS:
         return "double"
-    return {Looks.BOOLEAN: "boolean", Looks.TIME: "timestamp"}.get(seen, "string")
+    return {Looks.BOOLEAN: "boolean", Looks.TIME: times}.get(seen, "string")
+
+
+def time_type(seen: Looks) -> str:
+    """Return the type of the times in a column of text: without a zone where there are some, and none has one."""
+    return WITHOUT_ZONE if seen & Looks.TIME and not seen & Looks.ZONED else WITH_ZONE
 
 
 def convert_text(text: Column, target: str, commas: bool = False) -> Column:
@@ -159,8 +166,8 @@ def convert_text(text: Column, target: str, commas: bool = False) -> Column:
     match target:
         case "boolean":
             return f.when(text.rlike(BOOLEAN_TEXT), f.lower(text) == f.lit("true"))
-        case "timestamp":
-            return parse_times(text)
+        case "timestamp" | "timestamp_ntz":
+            return parse_times(text, naive=target == WITHOUT_ZONE)
         case "string":
             return text
         case _:
@@ -180,10 +187,11 @@ _SLASHED_PARTS = r"\A([0-9]{4})/([0-9]{2})/([0-9]{2}) ([0-9:]+)\z"
 _DATE_ONLY = r"\A(.{10})\z"
 _NO_SECOND = r"\A(.{16})(|Z|[+-].{5})\z"
 _NO_ZONE = r"\A(.{19}(?:\.[0-9]+)?)\z"
+_OFFSET = r"[0-9][+-]..:..\z"
 _ISO = _for_java(ISO)
 
 
-def parse_times(text: Column, time_format: str | None = None) -> Column:
+def parse_times(text: Column, time_format: str | None = None, *, naive: bool | None = None) -> Column:
     """Return the times that texts tell, NULL where they tell none: as `trellis.events.times.parse_times` reads them.
 
     Parameters
@@ -192,11 +200,14 @@ def parse_times(text: Column, time_format: str | None = None) -> Column:
         A column of text.
     time_format
         A pattern such as `dd.MM.yyyy HH:mm:ss`; without one, ISO 8601 and `yyyy/MM/dd HH:mm[:ss]`.
+    naive
+        Whether they are given without a zone, because no text has one; where None, the pattern tells.
 
     Returns
     -------
     pyspark.sql.Column
-        A `timestamp`; text without a zone is in UTC whatever the session's time zone.
+        A `timestamp_ntz` of times without a zone; else a `timestamp`, for which text without a zone is in UTC,
+        whatever the session's time zone.
 
     Raises
     ------
@@ -204,17 +215,20 @@ def parse_times(text: Column, time_format: str | None = None) -> Column:
         If the pattern is wrong.
     """
     if time_format is not None:
-        return _parse_full(_from_parts(text, java_pattern_to_regex(time_format)))
+        pattern = java_pattern_to_regex(time_format)
+        return _parse_full(_from_parts(text, pattern), not has_zone(pattern) if naive is None else naive)
     dashed = f.regexp_replace(text, _SLASHED_PARTS, "$1-$2-$3 $4")
     timed = f.regexp_replace(dashed, _DATE_ONLY, "$1T00:00:00Z")
     exact = f.regexp_replace(timed, _NO_SECOND, "$1:00$2")
-    return _parse_full(f.regexp_replace(exact, _NO_ZONE, "$1Z"))
+    return _parse_full(f.regexp_replace(exact, _NO_ZONE, "$1Z"), bool(naive))
 
 
-def _parse_full(iso: Column) -> Column:
+def _parse_full(iso: Column, naive: bool) -> Column:
     """Parse texts that have all parts, a zone too; NULL for anything else and outside the years 1 to 9999."""
-    moment = f.regexp_extract(iso, _ISO, 0).try_cast("timestamp")
-    return f.when(moment.between(f.lit(_FIRST).cast("timestamp"), f.lit(_LAST).cast("timestamp")), moment)
+    type_ = WITHOUT_ZONE if naive else WITH_ZONE
+    iso = f.regexp_replace(iso, _OFFSET, "") if naive else iso  # Spark would drop the offset of what is no time with it
+    moment = f.regexp_extract(iso, _ISO, 0).try_cast(type_)
+    return f.when(moment.between(f.lit(_FIRST).cast(type_), f.lit(_LAST).cast(type_)), moment)
 
 
 def _from_parts(text: Column, pattern: str) -> Column:

@@ -10,7 +10,16 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from trellis.engines.spark.sources.loading import FileJob, column_of
-from trellis.engines.spark.sources.schema import NUMBERS, Looks, looks_like_time, parse_times, text_type
+from trellis.engines.spark.sources.schema import (
+    NUMBERS,
+    TIMES,
+    Looks,
+    convert_text,
+    looks_like_time,
+    parse_times,
+    text_type,
+    time_type,
+)
 from trellis.errors import warn
 from trellis.language.schema import TIME_NAMES
 
@@ -30,7 +39,7 @@ class TextKinds:
     def majority(self) -> str | None:
         """The type that more than half of the values have, if they are times or numbers."""
         if 2 * self.times > self.present:
-            return "timestamp"
+            return time_type(self.seen)
         return text_type(self.numbers_seen) if 2 * self.numbers > self.present else None
 
 
@@ -56,7 +65,7 @@ def _warn_of_zones(columns: dict[str, TextKinds], time: str | None) -> None:
     """Warn of a time column in which some texts tell a zone and some do not."""
     for name in [name for name in columns if name in (TIME_NAMES if time is None else (time,))]:
         kinds = columns[name]
-        is_time = text_type(kinds.seen) == "timestamp" or kinds.majority() == "timestamp"
+        is_time = text_type(kinds.seen) in TIMES or kinds.majority() in TIMES
         if is_time and kinds.seen & Looks.ZONED and kinds.seen & Looks.UNZONED:
             warn(f"in the column `{name}` some times have a zone; the others are taken as UTC")
 
@@ -83,4 +92,5 @@ def with_times(job: FileJob, frame: DataFrame) -> DataFrame:
     if not isinstance(kind, t.StringType):
         return frame
     found, _ = survey(frame.select(looks_like_time(text).alias(time)), time)
-    return frame.withColumn(time, parse_times(text)) if found[time].majority() == "timestamp" else frame
+    target = found[time].majority()
+    return frame.withColumn(time, convert_text(text, target)) if target in TIMES else frame

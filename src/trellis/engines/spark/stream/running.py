@@ -128,6 +128,18 @@ def bucket_keys(session: SparkSession) -> list[int]:
     return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
 
 
+def spread_keys(number: int, tasks: int) -> list[int]:
+    """Return so many numbers that Spark spreads evenly over the tasks of a shuffle."""
+    of_task: dict[int, list[int]] = {}
+    most = -(-number // tasks)
+    key = 0
+    while sum(min(len(keys), most) for keys in of_task.values()) < number:
+        of_task.setdefault(task_of(key, tasks), []).append(key)
+        key += 1
+    in_turn = [keys[turn] for turn in range(most) for keys in of_task.values() if turn < len(keys)]
+    return sorted(in_turn[:number])
+
+
 def _telling_timeouts(queries: Sequence[StandingQuery]) -> frozenset[str]:
     """Return the names of the queries whose partial matches can be told; warn of others, and refuse it if all are."""
     told, refused = [], []

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from trellis.engines.spark.batch.operate import for_spark, spark_type
 from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.session.settled import bound_batches
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
@@ -31,10 +32,11 @@ from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
 from trellis.events.ties import TieCount, ties_among
 from trellis.language.schema import Kind, Type
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup, packed, unpacked
+from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import windows_schema
 from trellis.streams.stream_output import BAD, LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.table_bytes import packed, unpacked
 from trellis.streams.timeouts import timeouts_schema
 
 if TYPE_CHECKING:
@@ -53,7 +55,6 @@ FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,7 @@ def set_up(session: SparkSession) -> None:
         session.conf.set(PROVIDER, ROCKSDB)
     if CHANGELOG not in session.conf.getAll:
         session.conf.set(CHANGELOG, "true")
-    if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
-        session.conf.set(BATCH_BYTES, 64 << 20)
+    bound_batches(session)
 
 
 def go_on_at_interrupts() -> None:
@@ -290,6 +290,7 @@ class WindowStateProcessor(StatefulProcessor):
                 table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
                 ties += ties_among(table, self.group.schema, self.group.partition)
                 yield from self._given(bucket.take(table, max(newest), watermark))
+                bucket.fold(watermark)
             self._finish(bucket)
         for kind, number in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied)):
             yield _frame(kind, "", number)

@@ -1,0 +1,87 @@
+"""Aggregates without events: state and memory of a stream of which only sums are kept, however long it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import trellis
+from benchmarks import Row, Table, Timing, at_most, step
+
+BATCH = 100_000
+SYMBOLS, PRICES = 50, 20
+WINDOWS = 4  # windows in all: each is so long that its events would not be held for long
+
+
+def run(quick: bool, large: bool = False) -> list[Table]:
+    sizes = [400_000] if quick else [1_000_000, 10_000_000, *([100_000_000] if large else [])]
+    rows = [_row(n, report) for n in sizes for report in ("any", "unextendable")]
+    notes = [
+        f"{SYMBOLS} symbols with {PRICES} prices each, rising trends, COUNT(*) and AVG of a price, {WINDOWS} windows. "
+        f"Batches of {BATCH:,} events by `query.arrivals`, which are made meanwhile. The first window is compared with "
+        "`detect` over its events, up to a million of them."
+    ]
+    return [Table("Aggregates without events", rows, notes)]
+
+
+def _row(n: int, report: str) -> Row:
+    step(f"{n:,} events, REPORT {report}")
+    size = n // WINDOWS
+    text = (
+        f"PATTERN Trade+ t[] WHERE [symbol] AND t[i].price > t[i-1].price WITHIN {size} SLIDE {size} REPORT {report} "
+        "AGGREGATE COUNT(*), AVG(t.price)"
+    )
+    query = trellis.query(text)
+    _through(query, 2 * BATCH)  # compiles
+    memory, held, taken = [], 0, 0.0
+    arrivals, found = query.arrivals(time="ts", event_id="id"), []
+    for place, batch in enumerate(_batches(n)):
+        begun = time.process_time()
+        found.append(arrivals.take(batch))
+        taken += time.process_time() - begun
+        held = max(held, arrivals.held)
+        if place % max(1, n // BATCH // 10) == 0:
+            memory.append(_resident())
+            step(f"{(place + 1) * BATCH:,} events: {memory[-1] / 1e6:,.0f} MB")
+    found.append(arrivals.end())
+    _check(query, pa.concat_tables(found), n, size)
+    grown = max(memory[1:]) - memory[1] if len(memory) > 1 else 0
+    name = f"{n:,} events, REPORT {report}: at most {held:,} held, {n / taken / 1e6:.2f} million a CPU second"
+    return Row(name, Timing(taken, taken, 1), targets=[at_most(32, "MB more than after a tenth", grown / 1e6)])
+
+
+def _through(query: trellis.Query, n: int) -> None:
+    arrivals = query.arrivals(time="ts", event_id="id")
+    for batch in _batches(n):
+        arrivals.take(batch)
+    arrivals.end()
+
+
+def _batches(n: int) -> Iterator[pa.Table]:
+    draw = np.random.default_rng(1)
+    for begin in range(0, n, BATCH):
+        place = np.arange(begin, min(n, begin + BATCH))
+        drawn = {"symbol": draw.integers(0, SYMBOLS, len(place)), "price": draw.integers(0, PRICES, len(place))}
+        yield pa.table({"ts": place, "id": place, **drawn})
+
+
+def _check(query: trellis.Query, found: pa.Table, n: int, size: int) -> None:
+    """Compare the first window with what its events have."""
+    if size > 1_000_000:
+        return
+    first = pa.concat_tables([batch for _, batch in zip(range(0, size, BATCH), _batches(n), strict=False)]).slice(
+        0, size
+    )
+    wanted = query.detect(first, time="ts", event_id="id").to_arrow().to_pylist()
+    rows = [row for row in found.to_pylist() if row["window_start"] == 0]
+    if sorted(map(repr, rows)) != sorted(map(repr, wanted)):
+        raise AssertionError("sums and events give different numbers")
+
+
+def _resident() -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
