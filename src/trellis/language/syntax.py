@@ -33,7 +33,7 @@ class Node:
 
 
 @cache
-def _parts(kind: type[Node]) -> tuple[str, ...]:
+def _parts(kind: Any) -> tuple[str, ...]:
     """Return the names of the fields of a kind of node that may hold others."""
     return tuple(f.name for f in fields(kind) if f.name != "span")
 
