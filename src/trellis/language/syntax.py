@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
 from enum import StrEnum
-from functools import cache
 from typing import Any
 
 
@@ -32,15 +31,20 @@ class Node:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-@cache
-def _parts(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a kind of node that may hold others."""
-    return tuple(f.name for f in fields(kind) if f.name != "span")
+_PARTS: dict[str, tuple[str, ...]] = {}  # of each kind of node by its name
+
+
+def _parts(node: Node) -> tuple[str, ...]:
+    """Return the names of the fields of a node that may hold others."""
+    kind = type(node).__qualname__
+    if kind not in _PARTS:
+        _PARTS[kind] = tuple(f.name for f in fields(node) if f.name != "span")
+    return _PARTS[kind]
 
 
 def children(node: Node) -> Iterator[Node]:
     """Yield the nodes directly below `node`, in the order they are written."""
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Node):
             yield value
@@ -61,7 +65,7 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
     if changed is not None:
         return changed
     updates: dict[str, Any] = {}
-    for name in _parts(type(node)):
+    for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Node):
             updates[name] = rebuild(value, change)
