@@ -92,6 +92,10 @@ EXTENSIONS = (
         (["d/zzz"], "There is no file d/zzz.\nThe folder d holds no file with a similar name."),
         (["no/a.csv"], "There is no file no/a.csv.\nThe folder no does not exist or cannot be read."),
         (["d/*.orc"], f"No files match d/*.orc.\n{HIDDEN}"),
+        (
+            ["SELEC * FROM t"],
+            "`SELEC * FROM t` is no file, and SQL does not begin with `SELEC`.\nDid you mean `SELECT`?",
+        ),
         (["empty"], f"The directory empty holds no files of events.\n{HIDDEN}"),
         (["d/_SUCCESS"], f"The format of d/_SUCCESS cannot be told from its name.\n{EXTENSIONS}"),
         (

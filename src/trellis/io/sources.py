@@ -124,7 +124,8 @@ def are_small(tables: Iterable[list[str]], input_format: str | None = None) -> b
     return sum(source.path.stat().st_size for source in sources) < SMALL
 
 
-_SQL = re.compile(r"\s*(select|with|from|table|values)\s", re.IGNORECASE)
+SQL_BEGINS = ("select", "with", "from", "table", "values")
+_SQL = re.compile(rf"\s*({'|'.join(SQL_BEGINS)})\s", re.IGNORECASE)
 _NAME = r"(?:[^\W\d]\w*|`[^`]+`)"
 _TABLE = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 
@@ -192,9 +193,23 @@ def _files(name: str) -> list[Path]:
         return _some(_with_content(sorted(_walk(path))), f"The directory {name} holds no files of events.")
     if path.exists():
         return [path]
+    found = sorted(_matches(name)) if glob.has_magic(name) else []
+    if not found:
+        _refuse_misspelt_sql(name)
     if glob.has_magic(name):
-        return _some(sorted(_matches(name)), f"No files match {name}.")
+        return _some(found, f"No files match {name}.")
     raise _missing(path)
+
+
+def _refuse_misspelt_sql(text: str) -> None:
+    """Refuse a text that is no file and was meant as SQL."""
+    word, _, rest = text.strip().partition(" ")
+    if len(rest.split()) > 1 and difflib.get_close_matches(word.lower(), SQL_BEGINS, cutoff=0.7):
+        begins = ", ".join(one.upper() for one in SQL_BEGINS)
+        raise DataError(
+            f"`{text}` is no file, and SQL does not begin with `{word}`.",
+            did_you_mean(word.upper(), [one.upper() for one in SQL_BEGINS], f"SQL begins with one of {begins}."),
+        )
 
 
 def _some(files: list[Path], otherwise: str) -> list[Path]:

@@ -263,7 +263,8 @@ class Ordering:
 class BoundQuery:
     """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given.
 
-    HAVING is bounds of the length (`having`) and other conditions on a trend (`filters`).
+    HAVING is bounds of the length (`having`) and other conditions on a trend (`filters`). `counted` are conditions that
+    have become bounds of quantifiers; see `trellis.plan.bounds`.
     """
 
     text: str
@@ -293,6 +294,7 @@ class BoundQuery:
     after_match: s.AfterMatch | None = None
     groups: tuple[RepeatedGroup, ...] = ()
     absent_patterns: tuple[AbsentPattern, ...] = ()
+    counted: tuple[Condition, ...] = ()
 
     @property
     def inside_not(self) -> frozenset[str]:

@@ -115,7 +115,8 @@ class Candidate:
 
     def checks(self) -> list[Check]:
         """Return every condition of WHERE, asked of every event or combination of events it speaks of."""
-        return [check for condition in self.bound.conditions for check in self._checks_of(condition)]
+        asked = (*self.bound.conditions, *self.bound.counted)
+        return [check for condition in asked for check in self._checks_of(condition)]
 
     def _checks_of(self, condition: Condition) -> Iterator[Check]:
         names = [v for v in condition.variables if not self.bound.variable(v).absent]

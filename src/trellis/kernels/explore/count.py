@@ -71,6 +71,7 @@ from trellis.kernels.explore.moves import (
     M_SHAPE,
     NOWHERE,
     SLOW,
+    begins_anew,
     ends_here,
     ends_plainly,
     has_moves,
@@ -209,7 +210,7 @@ def _take(
     number, lead = classes.ways[one, way + NUMBER], classes.ways[one, way + LEAD]
     for i in range(row.shape[0]):
         row[i] = classes.rows[one, i]
-    if t.at(tables, t.L_GROUPS, variable):
+    if begins_anew(tables, variable):
         answer = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
         if answer <= FAILS:
             return answer

@@ -27,6 +27,7 @@ from trellis.kernels.explore.moves import (
     NOWHERE,
     QUICK,
     SLOW,
+    begins_anew,
     coming_of,
     has_moves,
     make_move,
@@ -77,7 +78,7 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
             if turn == 0 and policy != t.ANY and shape >= 0 and _asks(tables, moves.rows, shape, variable):
                 continue
             own = row
-            if t.at(tables, t.L_GROUPS, variable):
+            if begins_anew(tables, variable):
                 status = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
                 if status == TROUBLE:
                     return np.int64(TROUBLE)

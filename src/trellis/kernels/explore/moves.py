@@ -4,7 +4,7 @@ The shape of a match so far is all that its moves depend on but the values of it
 that have events, which registers hold something, and how many events are counted. A move says which terms an event must
 meet, which of them are known then, the shape that it leads to with the registers that are still needed, and whether the
 match may end there. Patterns with NOT or UNTIL have none, there every step looks at the events in between; nor those
-whose steps have policies of their own, or with greedy variables, or with repeated groups.
+whose steps have policies of their own, or with greedy variables, or with repeated groups of which something is asked.
 """
 
 from __future__ import annotations
@@ -111,7 +111,14 @@ def refresh(tables, lists, moves):
 @njit(cache=True, nogil=True, _nrt=False)
 def has_moves(tables):
     """Return whether matches of a shape share their moves."""
-    return not tables[t.NOTS] and not tables[t.GREEDY] and tables[t.STEPS] == 1 and not tables[t.GROUPS]
+    asks = tables[t.GROUPS] and tables[t.TERMS]
+    return not tables[t.NOTS] and not tables[t.GREEDY] and tables[t.STEPS] == 1 and not asks
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def begins_anew(tables, variable):
+    """Return whether a letter begins an iteration of which something is asked: see `begin_iteration`."""
+    return t.at(tables, t.L_GROUPS, variable) != 0 and not has_moves(tables)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -213,7 +220,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
         rows[move, M_TERMS + i] = due[i]
     for i in range(row.shape[0]):
         after[i] = row[i]
-    after[BOUND] = row[BOUND] | (1 << variable)
+    after[BOUND] = 0 if tables[t.GROUPS] else row[BOUND] | (1 << variable)
     _note_registers(tables, columns, after, variable, event, row[BOUND])
     size, rows[move, M_KNOWN] = np.int64(0), -1
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
@@ -232,7 +239,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     after[BRANCHES] = keep(lists, scratch.branches, size)
     if after[BRANCHES] == FULL:
         return NO_ROOM
-    ties = (row[TIES] if same else 0) | (1 << variable)
+    ties = (row[TIES] if same else 0) | (1 << t.at(tables, t.L_BASE, variable))
     live = shorten(tables, columns, programs, lists, scratch, after, size, ties)
     after[VARIABLE] = variable
     rows[move, M_BRANCHES], rows[move, M_BOUND], rows[move, M_TIES] = after[BRANCHES], after[BOUND], after[TIES]

@@ -31,7 +31,7 @@ from trellis.engines.spark.batch.operate import (
 from trellis.engines.spark.batch.scan import Scan
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.session.session import cores
-from trellis.engines.spark.session.settled import settled
+from trellis.engines.spark.session.settled import bound_batches, settled
 from trellis.engines.spark.split.rows import ID, group_begins, whole_groups
 from trellis.engines.spark.split.split import group_keys, order_of_time, row_names
 from trellis.events.columns.types import from_arrow, normalise
@@ -47,7 +47,7 @@ from trellis.results.rows import RowMaker
 
 BYTES_AN_EVENT = 1500  # of a tile that is being counted, with what is sent
 SAMPLED = 200  # events for each tile, to find borders that cut evenly
-WORDS = 4  # that are sent together
+WORDS = 16  # that are sent together: each pass is two jobs for each tile, of which Spark's driver remembers a thousand
 SURE = 62  # bits of a count that one word of 64 holds, whatever was rounded in its logarithm
 NUMBERS = [(name, pa.int64()) for name in ("to", "tile", "column", "size", "head", "tail")]
 MESSAGE = pa.schema([("kind", pa.string()), *NUMBERS, ("body", pa.binary())])
@@ -312,6 +312,7 @@ class TiledCount:
     @classmethod
     def of(cls, plan: Plan, rows: DataFrame, events: int, tile: int, memory: int | None) -> TiledCount:
         """Cut a group of so many events into tiles, and find the places in columns."""
+        bound_batches(rows.sparkSession)
         number = -(-events // tile)
         rows = rows.select(*dict.fromkeys([*_read(plan).values(), *order_of_time(plan.bound)]))
         sample = rows.sample(min(1.0, 1.1 * SAMPLED * number / events), 1).toArrow()

@@ -1,4 +1,4 @@
-"""Frames that have run and whose rows are kept, so that what is built on them does not run them again.
+"""Frames whose rows are kept, so that what is built on them does not run them again, and may be large.
 
 Rounds build on one another: without this, plans and lineages would grow with each. On a cluster the rows are kept by
 two executors, so that the loss of a machine costs nothing; with `spark.checkpoint.dir` they go to that directory, which
@@ -11,6 +11,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 CHECKPOINT_DIRECTORY = "spark.checkpoint.dir"
+BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
 
 
 def settled(frame: DataFrame, eager: bool = True) -> DataFrame:
@@ -29,6 +30,12 @@ def settled(frame: DataFrame, eager: bool = True) -> DataFrame:
     if _is_local(session):
         return frame.localCheckpoint(eager)
     return frame.localCheckpoint(eager, StorageLevel.MEMORY_AND_DISK_2)
+
+
+def bound_batches(session: SparkSession) -> None:
+    """Have rows that are large go to Python a few at a time: by their number alone a batch has ten thousand."""
+    if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
+        session.conf.set(BATCH_BYTES, 64 << 20)
 
 
 def _is_local(session: SparkSession) -> bool:

@@ -24,6 +24,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from trellis.engines.spark.batch.operate import for_spark, spark_type
 from trellis.engines.spark.session.failures import in_task
+from trellis.engines.spark.session.settled import bound_batches
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.rows import output_names
@@ -54,7 +55,6 @@ FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
-BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,7 @@ def set_up(session: SparkSession) -> None:
         session.conf.set(PROVIDER, ROCKSDB)
     if CHANGELOG not in session.conf.getAll:
         session.conf.set(CHANGELOG, "true")
-    if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
-        session.conf.set(BATCH_BYTES, 64 << 20)
+    bound_batches(session)
 
 
 def go_on_at_interrupts() -> None:
