@@ -42,7 +42,7 @@ bench-check: $(READY) ## the ten minutes again: fails where Trellis has lost mor
 
 # Sizes are small: it shows that every figure can be made, not how fast anything is. Without --quick the sizes are the full ones.
 papers: $(READY) ## set up, then the quick form of the benchmarks of the five papers
-	@$(WITH_JAVA) for name in abi join cet cet_plans graph vertex history history_thesis history_tree sequences; do \
+	@$(WITH_JAVA) for name in abi join cet cet_plans graph debs_operators vertex history history_thesis history_tree sequences; do \
 		$(VENV)/bin/trellis bench $$name --quick --no-progress || exit 1; done
 
 docs: $(READY) ## set up, then the site of the documentation, in build/site

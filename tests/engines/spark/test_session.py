@@ -94,13 +94,23 @@ def test_the_remembered_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 SCRIPT = """
 import sys
+import trellis
 from trellis.engines.spark.session.session import get_session, stop_session
 
 session = get_session("local[1]", {"spark.driver.memory": "512m", "spark.sql.session.timeZone": "Asia/Tokyo"})
 assert session.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
 assert session.range(5).count() == 5
 print("to stderr", file=sys.stderr)
+frame = session.range(5).selectExpr("id AS ts", "id", "id AS x")
+trends = trellis.query("PATTERN E+ e[] WHERE e[i].x > e[i-1].x").detect(frame, time="ts", event_id="id")
 stop_session(session)
+for answer in (trends.count, trends.to_spark):
+    try:
+        answer()
+    except trellis.UsageError as problem:
+        assert "has been stopped" in str(problem)
+    else:
+        raise AssertionError(answer)
 """
 
 

@@ -89,6 +89,23 @@ def test_directories_that_spark_wrote(events: DataFrame, int96: None, tmp_path: 
     assert found(RISING, path, spark=events.sparkSession) == WANTED
 
 
+def test_renamed_columns(events: DataFrame, tmp_path: Path) -> None:
+    """Renamed in a frame, a view and files that Spark writes of it: to what needs quotes, and with names swapped."""
+    names = {"company": "lot", "lot": "company", "price": "last price", "trade": "Trade Nr."}
+    text = "PATTERN Stock+ s[] WHERE [lot] AND s[i].`last price` > s[i-1].`last price` AND s.company < 2"
+    options = {"time": "ts", "event_id": "Trade Nr."}
+    table = TABLE.rename_columns([names.get(name, name) for name in TABLE.column_names])
+    wanted = rows(trellis.query(text).detect(table, **options))
+    assert [row.replace("'company'", "'lot'") for row in WANTED] == wanted
+    renamed = events.toDF(*table.column_names)
+    renamed.createOrReplaceTempView("renamed")
+    path = str(tmp_path / "renamed")
+    renamed.coalesce(2).write.parquet(path)
+    for data in (renamed, "renamed", "SELECT * FROM renamed", path):
+        assert rows(trellis.query(text).detect(data, **options, spark=events.sparkSession)) == wanted
+    assert rows(trellis.query(text).detect(path, **options, engine="local")) == wanted
+
+
 def test_times_in_int96_are_moments_in_both_engines(events: DataFrame, int96: None, tmp_path: Path) -> None:
     path = str(tmp_path / "table")
     events.select("ts", f.struct("ts").alias("inner")).coalesce(1).write.parquet(path)

@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as f
 
 from trellis.engines.spark.batch.groups_met import GroupCounts
-from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.failures import in_driver, refuse_stopped
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import raise_data_error
 from trellis.engines.spark.split.split import Split, split
@@ -124,6 +124,7 @@ def scan(plan: Plan, events: EventFrame, drop: bool, length: int, counting: bool
     counting
         Whether events are only counted, so that they need no numbers where they have no ids.
     """
+    refuse_stopped(events.frame.sparkSession)
     bound, seen = plan.bound, Observation()
     watched = events.watched(seen, _checks(bound, events) + ([] if drop else [_refusal(bound, events)]))
     repeats: list[tuple[str, Observation]] = []
@@ -142,6 +143,7 @@ def lazy_split(plan: Plan, events: EventFrame, drop: bool, length: int) -> Split
     Nothing is observed, so that Spark can skip by the conditions what cannot be in a result; a bad row among that is
     not seen.
     """
+    refuse_stopped(events.frame.sparkSession)
     if drop:
         return split(plan, _readable_only(plan.bound, events), drop, length)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
 from trellis.digits import digits_of, number_of
 from trellis.engines.spark.session.exhausted import exhausted_in, heap_exhausted
@@ -53,6 +54,15 @@ _KINDS: dict[str, type[TrellisError]] = {
 
 class TaskMistake(Exception):
     """A mistake in a task; its text holds the error for the driver."""
+
+
+def refuse_stopped(session: SparkSession) -> None:
+    """Refuse work for a session that has been stopped; Spark says nothing about that but an empty assertion."""
+    context = getattr(session, "_sc", None)
+    if context is not None and context._jsc is None:
+        raise UsageError(
+            "the Spark session of these events has been stopped", "Start another, read them with it, and detect again."
+        )
 
 
 @contextmanager
