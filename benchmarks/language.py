@@ -72,6 +72,8 @@ QUERIES: dict[str, dict[str, str]] = {
         "inside AND": "AND(A a, B b, NOT(D d)) WHERE [part] AND d.price > 110",
         "inside AND in SEQ": "SEQ(A a, AND(B b, NOT(D d)), C c) WHERE [part]",
         "of a composite": "SEQ(A a, NOT(SEQ(B b, D d)), C c) WHERE [part]",
+        "of a group, in NOT": "SEQ(A a, NOT(SEQ(B b, NOT(C c), D d){2,}), C e) WHERE [part]",
+        "inside AND of a group": f"SEQ(C x, AND(A a, B b, NOT(D d))+ g[], C c) WHERE [part] {NEXT}",
         "beside an optional part": "SEQ(A a, NOT(D d), B? b, C c) WHERE [part]",
     },
     "Output": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -23,9 +24,12 @@ COMPILING = ("trends", "patterns", "kernels", "local", "papers", "sequences", "j
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
     "spark.driver.memory": "1g",
-    # Most of its code runs a few times only, and two cores have other work than four threads that collect garbage.
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.python.daemon.module": "tests.spark_daemon",
 }
+# Of any JVM that a test starts. Most of its code runs a few times only, and two cores have other work than four threads
+# that collect garbage; without the sizes it would look for code and classes to drop while it still loads more.
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 
 @pytest.fixture(scope="session")

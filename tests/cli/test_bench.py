@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,14 @@ REPORT = Report(
     ],
     quick=False,
 )  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_old_to_look_through() -> Iterator[None]:
+    """Leave what other tests made out of the search for garbage before each measurement, which would take longest."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 # --- The command ------------------------------------------------------------------------------------------------

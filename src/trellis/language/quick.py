@@ -20,6 +20,7 @@ MOST_TOKENS = 90
 """More are left to Lark; of so few, no tree is nested too deeply."""
 
 _END = "$END"
+_ALONE = ((0, False),)
 
 
 class Place:
@@ -112,6 +113,9 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
     while True:
         kind, behind = _END, at
         while at < length:
+            if text[at] == " ":  # passed over in all states
+                at += 1
+                continue
             scanner = _scanner(state)
             found = None if scanner is None else scanner[0](text, at)
             if found is None or found.end() == at:
@@ -128,6 +132,11 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
             if type(action) is int:
                 break
             size, rule, taken, may_stay, spliced, name = action
+            if taken == _ALONE and may_stay and size == 1:  # as most are: `a + b` where a comparison may be
+                states[-1] = state = actions[states[-2]][rule]
+                if kind == _END and state == end_state:
+                    return values[-1]
+                continue
             parts = values[-size:]
             begin, end = starts[-size], ends[-1]
             del states[-size:], values[-size:], starts[-size:], ends[-size:]

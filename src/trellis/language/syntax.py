@@ -31,10 +31,21 @@ class Node:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
+_PARTS: dict[str, tuple[str, ...]] = {}  # of each kind of node by its name
+
+
+def _parts(node: Node) -> tuple[str, ...]:
+    """Return the names of the fields of a node that may hold others."""
+    kind = type(node).__qualname__
+    if kind not in _PARTS:
+        _PARTS[kind] = tuple(f.name for f in fields(node) if f.name != "span")
+    return _PARTS[kind]
+
+
 def children(node: Node) -> Iterator[Node]:
     """Yield the nodes directly below `node`, in the order they are written."""
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, Node):
             yield value
         elif isinstance(value, tuple):
@@ -54,12 +65,12 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
     if changed is not None:
         return changed
     updates: dict[str, Any] = {}
-    for f in fields(node):
-        value = getattr(node, f.name)
+    for name in _parts(node):
+        value = getattr(node, name)
         if isinstance(value, Node):
-            updates[f.name] = rebuild(value, change)
+            updates[name] = rebuild(value, change)
         elif isinstance(value, tuple):
-            updates[f.name] = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
+            updates[name] = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
     return replace(node, **updates) if updates else node
 
 

@@ -41,6 +41,8 @@ QUERIES = {
     "skipping_span": "PATTERN SEQ(A a, B+ b[], C c) WHERE [g] WITHIN 7 s AFTER MATCH SKIP PAST LAST",
     "in_and": f"PATTERN AND(A a, B b, NOT(D d)) WHERE [g] AND d.x > 5 {WINDOWS}",
     "composite": f"PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE [g] {WINDOWS}",
+    "in_not": f"PATTERN SEQ(A a, NOT(SEQ(B b, NOT(C c), B e){{2,}} h[]), D d) WHERE [g] AND b.x <= e.x {WINDOWS}",
+    "in_and_of_a_group": f"PATTERN SEQ(AND(A a, B b, NOT(D d))+ h[], C c) WHERE [g] AND d.x > a.x {WINDOWS}",
     "numbers": f"PATTERN SEQ(OR(A a, B b)+ h[], C? c, D d) WHERE [g] {WINDOWS} RETURN COUNT(h), COUNT(c), CEIL(d.x / 2)"
     " AS half",
     "per_event": f"PATTERN SEQ(A a, B+ b[], C c) WHERE [g] {WINDOWS} AGGREGATE COUNT(*), SHARE, MAX(LENGTH) PER EVENT",
