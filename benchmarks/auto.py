@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import trellis
 from benchmarks import Peer, Row, Table, Target, Timing, at_most, median_of, step
-from benchmarks.abi import Q1, Q2, compatible, extract, random_prices, stage_of
+from benchmarks.abi import Q1, Q2, compatible, extract, input_of, random_prices
 from trellis.papers.contract import USUAL
 from trellis.papers.registry import ABI
 
@@ -86,7 +86,7 @@ def _alone(what: str, text: str, table: pa.Table, names: Sequence[str], quick: b
         assert sum(b.num_rows for b in trends.batches(["events"], positions=True)) == total
 
     ours = median_of(f"auto, {what}", listed, quick)
-    stage = stage_of(text, table)
-    times = {name: median_of(f"{name}, {what}", lambda n=name: extract(stage, n), quick) for name in names}
+    given = input_of(text, table)
+    times = {name: median_of(f"{name}, {what}", lambda n=name: extract(given, n), quick) for name in names}
     targets = _judged(ours, times)
     return Row(f"auto, {what}: {total:,} trends", ours, peers=[Peer(n, t) for n, t in times.items()], targets=targets)

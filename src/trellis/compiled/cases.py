@@ -185,10 +185,11 @@ def _arrivals() -> None:
     import trellis
 
     events = _tables()["numbers"]
-    arriving = trellis.query("PATTERN a;b;c WHERE a.price > c.price WITHIN 9").arrivals(
-        time="time", event_id="event_id"
-    )
-    arriving.take(events)
+    for text in (
+        "PATTERN a;b;c WHERE a.price > c.price WITHIN 9",
+        f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price) WITHIN 9 SLIDE 9",
+    ):
+        trellis.query(text).arrivals(time="time", event_id="event_id").take(events)
 
 
 def _history() -> None:
