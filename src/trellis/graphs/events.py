@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.language.durations import UNITS, to_micros
 
-TEMPORAL = pa.timestamp("us", "UTC")
+IN_UTC, NAIVE = pa.timestamp("us", "UTC"), pa.timestamp("us")
 
 
 class Event(Mapping[str, Any]):
@@ -96,7 +96,7 @@ class EventShape:
         check_columns([name for name in (time, event_id) if name is not None], schema.names)
         kind = schema.field(time).type
         if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            time_type = TEMPORAL
+            time_type = IN_UTC if getattr(kind, "tz", None) is not None else NAIVE
         elif pa.types.is_integer(kind):
             time_type = pa.int64()
         elif pa.types.is_floating(kind):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
 from trellis.events.source import EventSource
 from trellis.graphs.chain import Following, PipelinePart
+from trellis.graphs.events import IN_UTC, NAIVE
 from trellis.graphs.job import sort_key
 from trellis.graphs.merger import MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
@@ -105,10 +106,13 @@ class GraphStream:
         if not frame.isStreaming:
             raise UsageError("this is no streaming data frame, as spark.readStream gives", "Use `run` for others.")
         refuse_connect(frame.sparkSession, "an operator over a stream", "")
+        self.checkpoint = Path(checkpoint)
         with in_driver():
             events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
             first, *self._later = parts
             self.job = make_job(events, schema, first.splitter, first.operator, first.merger)
+            if self.job.shape.time_type == NAIVE and self._began_in_utc():
+                self.job = replace(self.job, shape=replace(self.job.shape, time_type=IN_UTC))
             self._following = Following(self.job, self._later)  # refuses what does not fit before anything runs
             self.session = events.sparkSession
             delay = delay_of(watermark, schema.time_type)
@@ -122,7 +126,6 @@ class GraphStream:
             marked = rows.frame.select(*columns, moment).withWatermark(MOMENT, f"{delay} milliseconds").drop(MOMENT)
         self._names, self._events = tuple(names), marked
         self.output = StreamOutput(out)
-        self.checkpoint = Path(checkpoint)
         self.available_now = available_now
         self.totals = GraphTotals()
         self.running: Any = None
@@ -130,6 +133,11 @@ class GraphStream:
         self._instances = instances
         self._numbers, self._generation, _ = self._known()
         self._handover = Handover()
+
+    def _began_in_utc(self) -> bool:
+        """Return whether an earlier version of Trellis began the stream, in which all times of results had a zone."""
+        path = self.checkpoint / ABOUT
+        return path.exists() and '"shared"' not in path.read_text(encoding="utf-8")
 
     def _about(self) -> dict[str, Any]:
         columns = {fld.name: fld.dataType.simpleString() for fld in self._events.schema.fields}
