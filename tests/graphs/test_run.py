@@ -225,7 +225,7 @@ def test_events_of_all_kinds() -> None:
     assert found["time"].to_pylist() == [
         datetime(2024, 1, 1),
         datetime(2024, 1, 1, 0, 0, 1),
-    ]  # without a zone, as given
+    ]
     zoned = run([{"ts": "2024-01-01 02:00:00+02:00", "user": "a"}], Splitter.by_key("user"), Counts).table
     assert zoned["time"].to_pylist() == [datetime(2024, 1, 1, tzinfo=UTC)]
     frame = pa.table({"time": [1.5, 0.5], "id": ["x", "y"]}).to_pandas()
