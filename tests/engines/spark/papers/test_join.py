@@ -121,6 +121,26 @@ def test_every_query_at_every_parallelism_equals_the_oracle(spark: SparkSession,
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("number", PARALLELISM)
+@pytest.mark.parametrize("text", FOR_BOTH)
+def test_a_thousand_random_cases_at_every_parallelism(spark: SparkSession, text: str, number: int) -> None:
+    """Of each of four queries 250 cases: partitions of random events in one frame, which Spark builds the index of."""
+    rows = [
+        {**row, "id": f"{part}-{row['id']}", "part": part}
+        for part in range(250)
+        for row in events(2 + part % 9, 1000 * number + part)
+    ]
+    drawn = Case(parse(text.replace("WHERE [g]", "WHERE [part, g]")), rows, {"time": "t", "event_id": "id"},
+                 SCHEMA | {"part": "int64"})  # fmt: skip
+    answer = expected(drawn)
+    assert not isinstance(answer, str)
+    assert len({row["part"] for row in answer.rows}) > 100
+    with with_settings(spark, {"spark.sql.shuffle.partitions": str(number)}):
+        trends = detect(drawn, engine="spark", spark=spark, algorithm="join", construction="spark")
+        assert plain_rows(rows_of(trends)) == plain_rows(answer.rows)
+
+
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn=case())
 def test_random_queries_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:
