@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.data
 
 FILE = ("ticks", "trades_aig_bac_ibm_2013-10-07.csv.gz")
-UTC = dt.UTC
 Trade = tuple[int, Decimal]  # milliseconds after midnight, price
 
 
@@ -70,7 +69,7 @@ def count_windows(trades: list[Trade], size: int, slide: int, every: bool = Fals
 
 def counts_of(trends: Any) -> dict[int, int]:
     counts = trends.counts()
-    midnight = dt.datetime(2013, 10, 7, tzinfo=UTC)
+    midnight = dt.datetime(2013, 10, 7)
     return {
         (row["window_start"] - midnight) // dt.timedelta(milliseconds=1): int(row["count_text"])
         for row in counts.to_pylist()
@@ -122,7 +121,7 @@ def test_what_is_listed_is_what_is_counted(table: pa.Table, trades: dict[str, li
 @pytest.mark.spark
 @pytest.mark.slow
 def test_spark_counts_and_lists_the_same(spark: SparkSession, table: pa.Table, trades: dict[str, list[Trade]]) -> None:
-    until = dt.datetime(2013, 10, 7, 9, 40, tzinfo=UTC)
+    until = dt.datetime(2013, 10, 7, 9, 40)
     early = table.filter(pc.less(table["timestamp"], until))
     early = early.append_column("id", pa.array(range(early.num_rows)))
     trends = query("IBM", "2 s SLIDE 1 s").detect(early, event_id="id", engine="spark", spark=spark)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import cast
 
 from trellis.language import syntax as s
+from trellis.language.absent import forbidden_patterns, names_in
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
-from trellis.language.groups import is_repeated, walk_paths
-from trellis.language.printer import absent_name, condition_text
+from trellis.language.printer import condition_text
 from trellis.language.values import Scope, bind_condition
 
 
@@ -68,7 +68,7 @@ def bind_absent_patterns(
 ) -> tuple[AbsentPattern, ...]:
     """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
     forbidden = [*s.absent_patterns(query.pattern)]
-    names = [frozenset(_named_in(one)) for one in forbidden]
+    names = [frozenset(names_in(one)) for one in forbidden]
     nested = {leaf.var for one in forbidden for inner in s.absent_patterns(one) for leaf in s.leaves(inner)}
     written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
     for condition, node in zip(conditions, written, strict=False):
@@ -84,26 +84,6 @@ def bind_absent_patterns(
             hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
             scope.fail(what, node, hint)
     return forbidden_patterns(query.pattern)
-
-
-def forbidden_patterns(pattern: s.Pattern) -> tuple[AbsentPattern, ...]:
-    """Return the patterns of more than one event that NOTs below a pattern forbid."""
-    numbers = {id(node): path[-1] for node, path in walk_paths(pattern) if is_repeated(node)}
-    found = []
-    for one in s.absent_patterns(pattern):
-        if not isinstance(one, s.Single):
-            own = {path[-1]: numbers[id(node)] for node, path in walk_paths(one) if is_repeated(node)}
-            names = frozenset(_named_in(one))
-            found.append(AbsentPattern(absent_name(one), one, names, tuple(own[i] for i in range(len(own)))))
-    return tuple(found)
-
-
-def _named_in(pattern: s.Pattern) -> Iterator[str]:
-    """Yield the variables and the labels of groups of a pattern."""
-    for node in s.walk(pattern):
-        name = node.var if isinstance(node, s.Single | s.Kleene) else getattr(node, "label", None)
-        if name is not None:
-            yield name
 
 
 def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
@@ -159,4 +139,4 @@ def _until(node: s.Kleene, until: s.Condition, before: set[str], scope: Scope) -
     return looked_at, replace(condition, text=f"{node.var}[] UNTIL ({condition_text(until)})")
 
 
-__all__ = ["bind_absent_patterns", "bind_untils", "condition_of", "forbidden_patterns", "plain_pattern"]
+__all__ = ["bind_absent_patterns", "bind_untils", "condition_of", "plain_pattern"]

@@ -16,6 +16,7 @@ from trellis.events.slice import Groups, Ints, Slice
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.language import syntax as s
+from trellis.language.absent import forbidden_patterns
 from trellis.language.bound import (
     AbsentPattern,
     BoundQuery,
@@ -27,7 +28,6 @@ from trellis.language.bound import (
     WindowKind,
 )
 from trellis.language.groups import repeated_groups
-from trellis.language.steps import forbidden_patterns
 from trellis.plan.choice import pattern_plan
 from trellis.plan.plan import Plan
 

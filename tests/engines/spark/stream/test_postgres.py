@@ -93,7 +93,7 @@ def test_each_batch_is_in_the_table_once(spark: SparkSession, tmp_path: Path, se
         sink(rows, batch)  # as after a kill before Spark has noted that the batch is done
 
     results = trellis.query(text).detect_stream(frame.parquet(str(tmp_path / "in")), time="ts", event_id="id",
-                                                watermark="0 s")  # fmt: skip
+                                                watermark=0)  # fmt: skip
     writer = results.writeStream.foreachBatch(write).option("checkpointLocation", str(tmp_path / "cp"))
     assert writer.trigger(availableNow=True).start().awaitTermination(200)
     whole = pq.read_table(tmp_path / "in").sort_by("ts")
