@@ -30,6 +30,7 @@ MOST = 10**12  # results that may be listed
 BATCH = 1 << 23  # bytes that are copied at a time
 
 
+@cache
 def entries(events: int) -> dict[str, Entry]:
     """Return the entries over so many events, in one window."""
     table = trades(events)

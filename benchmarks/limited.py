@@ -17,17 +17,21 @@ from typing import IO
 
 from benchmarks.measure import ROOT, Timing, Work, step
 
-LONG = 1.5  # seconds; what takes longer is not run a second time
+LONG = 4.0  # seconds; what takes longer is not run a second time
 COMPILING = 180.0  # seconds that a small run may take, in which everything is compiled
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of work, and a small one that compiles what it needs; a number that it returns is its answer."""
+    """A piece of work, and a small one that compiles what it needs; a number that it returns is its answer.
+
+    `seconds`: of all cores, after which a run is given up.
+    """
 
     what: str
     warm: Work
     work: Work
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -38,11 +42,10 @@ class Done:
     answer: int | None = None
 
 
-def timed_within(seconds: float, module: str, function: str, quick: bool) -> Iterator[Done]:
+def timed_within(module: str, function: str, quick: bool) -> Iterator[Done]:
     """Yield what became of each `Piece` that a function of a module gives for `quick`, in order.
 
-    A run that takes more than so many seconds of all cores is given up: its process is killed, and another goes on
-    behind it.
+    The process of a run that takes too long is killed, and another goes on behind it.
     """
     at = 0
     while True:
@@ -54,7 +57,7 @@ def timed_within(seconds: float, module: str, function: str, quick: bool) -> Ite
                 told = json.loads(line) if line else {"end": True}
                 if "end" in told:
                     break
-                patience = seconds if "begun" in told else COMPILING
+                patience = told.get("begun", COMPILING)
                 if "what" in told:
                     step(told["what"])
                 if "answer" in told:
@@ -99,7 +102,7 @@ def main() -> None:
         answer = None
         while not found or (len(found) < 2 and found[0][0] < LONG and not int(quick)):
             gc.collect()
-            _tell(begun=True, what=f"{piece.what}: run {len(found) + 1}")
+            _tell(begun=piece.seconds, what=f"{piece.what}: run {len(found) + 1}")
             wall, cpu = time.perf_counter(), time.process_time()
             answer = piece.work()
             found.append((time.perf_counter() - wall, time.process_time() - cpu))
