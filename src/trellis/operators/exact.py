@@ -14,6 +14,7 @@ Residues = NDArray[np.uint64]
 
 
 SMALL, LARGE = 31, 58  # bits of the primes: products of two residues fit 64 bits, or sums of 64 residues
+ADDED = 1 << (64 - LARGE)  # large residues that 64 bits hold the sum of
 
 
 @cache

@@ -271,6 +271,30 @@ def test_floats_tell_what_64_bits_do_not(n: int) -> None:
         assert n > 90
 
 
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+@pytest.mark.parametrize("swing", [0, 15])
+def test_spans_of_numbers_beyond_floats_add_up(report: str, swing: int) -> None:
+    """More than 64 starts, each with a number of trends as large as a prime: their sum is exact all the same."""
+    n, span = 400, 170
+    rng = np.random.default_rng(swing)
+    price = (10 * np.arange(n) + rng.integers(0, swing + 1, n)).tolist()
+    table = pa.table({"ts": np.arange(n), "id": np.arange(n), "x": price})
+    query = trellis.query(f"PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT {report} WITHIN {span}")
+    before = [max(0, i - span) for i in range(n)]
+    total = 0
+    for begin in range(n):
+        end = min(n, begin + span + 1)
+        paths = {begin: 1}
+        for i in range(begin + 1, end):
+            paths[i] = sum(paths[j] for j in range(begin, i) if price[j] < price[i])
+        for last, number in paths.items():
+            goes_on = any(price[i] > price[last] for i in range(last + 1, end))
+            comes_from = any(price[i] < price[begin] for i in range(before[last], begin))
+            total += number if report == "any" or not (goes_on or comes_from) else 0
+    assert total > 2**120
+    assert query.detect(table, event_id="id").count() == total
+
+
 def test_prices_that_rise_crash_and_rise_again_do_not_underflow() -> None:
     values = np.concatenate([np.arange(2600, dtype=float) + 5000, np.arange(2500, dtype=float)])
     table = pa.table({"ts": np.arange(5100), "x": values, "id": np.arange(5100)})

@@ -18,7 +18,7 @@ from trellis.kernels.count import passes, paths
 from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Modulo, lengths, modulo, wrapping
 from trellis.kernels.count.passes import ABREAST
 from trellis.kernels.event_graph.edges import EdgeLists
-from trellis.operators.exact import LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
+from trellis.operators.exact import ADDED, LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
@@ -297,7 +297,16 @@ def _beginning(relation: SuccessorRelation, tasks: TrendTasks) -> TrendTasks:
 
 
 def _by_group(table: Residues, place: NDArray[np.int64], groups: int, prime: int) -> Residues:
+    """Return the sums of residues by group; no more are added at once than 64 bits hold."""
+    order = np.argsort(place, kind="stable")
+    table, place = table[:, order], place[order]
     sums = np.zeros((len(table), groups), np.uint64)
-    for row, values in zip(sums, table, strict=True):
-        np.add.at(row, place, values)
-    return sums % np.uint64(prime)
+    while len(place):
+        begins = np.flatnonzero(np.diff(place, prepend=-1))
+        within = np.arange(len(place)) - np.repeat(begins, np.diff(begins, append=len(place)))
+        cuts = np.flatnonzero(within % ADDED == 0)
+        table, place = np.add.reduceat(table, cuts, axis=1) % np.uint64(prime), place[cuts]
+        if len(cuts) == len(begins):
+            sums[:, place] = table
+            break
+    return sums
