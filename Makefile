@@ -36,6 +36,7 @@ bench: $(READY) ## set up, then Trellis beside its peers in ten minutes: benchma
 
 bench-all: $(READY) ## the same with every benchmark, in some two hours; only benchmarks/out is written
 	@$(WITH_JAVA) $(VENV)/bin/trellis bench all --out benchmarks/out
+	@$(VENV)/bin/trellis bench law --large --out benchmarks/out
 
 bench-check: $(READY) ## the ten minutes again: fails where Trellis has lost more than 25 % on a peer since the committed results
 	@$(WITH_JAVA) $(PYTHON_VENV) scripts/bench_check.py

@@ -47,25 +47,25 @@ def answering(text: str, n: int) -> Callable[[], Any]:
     return lambda: answer(text, table)
 
 
-def run(quick: bool) -> list[Table]:
-    sizes = (200, 400) if quick else (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+def run(quick: bool, large: bool = False) -> list[Table]:
+    sizes = (200, 400) if quick else (1_000, 10_000, 100_000, 1_000_000, *((10_000_000,) if large else ()))
     tables = {n: events(n) for n in sizes}
     lines = {name: _measured(name, lambda t, q=text: answer(q, t), tables, quick) for name, text in FAMILIES.items()}
     lines["limit: one sort of as many keys"] = _measured("sort", _sorted, tables, quick)
     lines["limit: one pass over the columns"] = _measured("pass", _passed, tables, quick)
     tables.clear()
-    large = sizes[-3:]  # below, a process's own memory hides that of the work
-    memory = {name: _held(name, large, lines[name][-len(large) :]) for name in FAMILIES}
+    upper = sizes[-2:]  # below, a process's own memory hides that of the work
+    memory = {name: _held(name, upper, lines[name][-len(upper) :]) for name in FAMILIES}
     rows = []
     for name in FAMILIES:
-        for what, found in (("time", fitted(sizes, lines[name])), ("memory", fitted(large, memory[name]))):
+        for what, found in (("time", fitted(sizes, lines[name])), ("memory", fitted(upper, memory[name]))):
             if found is not None:
                 rows.append(
                     Row(f"{name}: {what} grows as n^{found:.2f}", targets=[at_most(1.25, "as exponent", found)])
                 )
     return [
         Figure("Seconds of the processor over the number of events", rows, setting="events", places=sizes, lines=lines),
-        Figure("Memory beyond the input", [], setting="events", places=large, unit="B", lines=memory),
+        Figure("Memory beyond the input", [], setting="events", places=upper, unit="B", lines=memory),
     ]
 
 
