@@ -96,12 +96,16 @@ def test_a_graph_has_its_accounts_and_payments() -> None:
 def test_the_nodes_and_arrows_of_a_graph_are_the_oracles(drawn: Case) -> None:
     answer = expected(drawn)
     assume(not isinstance(answer, str) and answer.trends)
-    figure = detect(drawn).plot("graph", source="n", target="n", label="n")
-    members = {repr(e.raw): plain(e.raw["n"]) for t in answer.trends[: pictures.FEW] for e in t.members}  # type: ignore[union-attr]
-    assert set(figure.data[0].text) == {value_text(value) for value in members.values()}
+    figure = detect(drawn).plot("graph", source="x", target="n", label="n")
+    members = [e.raw for t in answer.trends[: pictures.FEW] for e in t.members]  # type: ignore[union-attr]
+    ends = {(value_text(plain(raw["x"])), value_text(plain(raw["n"]))) for raw in members}
+    nodes = dict(zip(zip(figure.data[0].x, figure.data[0].y, strict=True), figure.data[0].text, strict=True))
+    assert set(nodes.values()) == {name for pair in ends for name in pair}
+    arrows = [note for note in figure.layout.annotations if note.showarrow]
+    assert {(nodes[note.ax, note.ay], nodes[note.x, note.y]) for note in arrows} == ends
     labels = [note.text for note in figure.layout.annotations if note.text]
-    assert {text.split(" ")[0] for text in labels} == set(figure.data[0].text)
-    assert sum(note.showarrow for note in figure.layout.annotations) == len(labels) <= len(members)
+    assert {text.split(" ")[0] for text in labels} == {end for _, end in ends}
+    assert len(arrows) == len(labels) <= len({repr(raw) for raw in members})
 
 
 def steps_drawn(figure: Any) -> dict[tuple[int, str], set[int]]:
