@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 # The first call of a kernel compiles it, and tables take long to draw: neither is a fault of the test.
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
@@ -10,6 +11,10 @@ COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 def register() -> None:
     """Make the two profiles known: `make test` takes `ci`, `make test-all` takes `explore` by an option of pytest."""
+    # Hypothesis also draws constants that it finds in the modules imported so far. Which these are depends on how the
+    # tests were spread over processes, so that a seed alone would repeat nothing.
+    none = providers.Constants()
+    providers._get_local_constants = lambda: none
     settings.register_profile("ci", derandomize=True, database=None, max_examples=60, **COMMON)
     settings.register_profile("explore", print_blob=True, max_examples=200, **COMMON)
 

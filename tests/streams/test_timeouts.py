@@ -52,7 +52,8 @@ def by_definition(rows: list[dict[str, Any]], windows: bool, forbids: bool = Fal
             if not within(a, row):
                 continue
             until = b["ts"] if b else (float("inf") if waits else last["ts"])
-            if row["ts"] < a["ts"] and row["x"] == 3:
+            reaches = windows or row["ts"] >= last["ts"] - SIZE  # a NOT that begins looks back from the last event
+            if row["ts"] < a["ts"] and row["x"] == 3 and reaches:
                 return True
             if a["ts"] < row["ts"] < until and row["x"] == a["x"]:
                 return True
