@@ -77,12 +77,21 @@ def bind_absent_patterns(
             hint = "Name a variable that takes events."
             scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
         inside = [own & named for own in names if own & named]
-        whole = any(own >= named for own in names)
-        if inside and not whole and (len(inside) > 1 or any(own & named and len(own) > 1 for own in names)):
-            var, other = min(inside[0]), min(named - inside[0])
-            what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
-            hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
-            scope.fail(what, node, hint)
+        if any(own >= named for own in names) or not inside:
+            continue
+        if len(inside) > 1:
+            what = f"`{condition.text}` compares `{min(inside[0])}` and `{min(inside[1])}`, which two NOTs forbid"
+            scope.fail(what, node, "Compare each with variables outside of NOT.")
+        if named & nested:
+            var, other = min(named & nested), min(named - inside[0])
+            what = f"`{condition.text}` compares `{var}`, which a NOT in NOT forbids, with `{other}` outside of both"
+            scope.fail(what, node, "Compare it with variables of the NOT around it.")
+        if any(
+            column.which in (s.Which.BEFORE, s.Which.UPTO) and column.var in inside[0]
+            for column in columns_of(condition.value)
+        ):
+            what = f"`{condition.text}` compares events so far, inside NOT, with `{min(named - inside[0])}` outside"
+            scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
     return forbidden_patterns(query.pattern)
 
 

@@ -365,7 +365,7 @@ def _of_whole(function: str, argument: s.Attribute | s.VariableReference, e: s.N
     if isinstance(argument, s.VariableReference) and argument.var in scope.labels:
         return Column(argument.var, scope.time, s.Which.WHOLE, None, INTEGER, "COUNT")
     variable = scope.variable(argument.var, argument)
-    if variable.absent:
+    if variable.absent and not variable.kleene:
         scope.fail(f"`{argument.var}` is declared by NOT and bound to no event", argument)
     if isinstance(argument, s.VariableReference):
         return Column(argument.var, scope.time, s.Which.WHOLE, None, INTEGER, "COUNT")

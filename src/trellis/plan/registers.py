@@ -8,13 +8,15 @@ Of an aggregate, over the events so far or over all of a variable, the running n
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 from trellis.errors import UsageError
 from trellis.language.bound import (
+    AbsentPattern,
     BoundQuery,
     Column,
     Condition,
@@ -27,6 +29,7 @@ from trellis.language.bound import (
     references_of,
 )
 from trellis.language.groups import without_groups
+from trellis.language.schema import BOOLEAN
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
@@ -58,6 +61,7 @@ class RegisterKind(IntEnum):
     REAL_SUM = 12  # the sum of doubles, added in the order of time
     EXACT_SUM = 13  # the sum of doubles as a list of doubles that do not overlap
     BEST = 14  # the event with the greatest or the least value of those that have one
+    TUPLES = 15  # what a condition names in each iteration that is over
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,11 @@ class GuardTerm:
     views, awaited
         The views of the variables, and of groups whose iterations are counted, that the condition names; and those that
         must be complete before it is asked.
+    gathered, over
+        The view of what the condition names in iterations that are over; and whether the term is of these, and not of
+        the iteration that goes on: then views in it whose names begin with that one's are of an iteration.
+    told
+        Whether it is never asked: what it names in whole matches is told, to compare it with what is outside a NOT.
     """
 
     number: int
@@ -117,42 +126,66 @@ class GuardTerm:
     result: bool = False
     views: tuple[View, ...] = ()
     awaited: tuple[View, ...] = ()
+    gathered: View | None = None
+    over: bool = False
+    told: bool = False
+
+    def is_forbidden(self, name: str) -> bool:
+        """Return whether what has a name is of what a NOT forbids: one event, or a match of a pattern."""
+        return self.absent is not None and (name == self.absent or name.startswith(f"{self.absent}\n"))
+
+    def is_over(self, name: str) -> bool:
+        """Return whether what has a name is of iterations that are over."""
+        return self.over and self.gathered is not None and name.startswith(f"{self.gathered.name}\n")
 
     @cached_property
     def variables(self) -> frozenset[str]:
         """The variables that must have events for the condition to be asked: COUNT(v) is 0 without any."""
-        if self.result:
-            return frozenset()
-        named = {c.var for c in columns_of(self.condition.value) if not (c.function == "COUNT" and c.which in LATE)}
-        return frozenset(named | {view.name for view in self.views if view.presence}) - {self.absent}
+        return frozenset() if self.result and not self.told else self.named
+
+    @cached_property
+    def named(self) -> frozenset[str]:
+        """The variables that must have events for the condition to speak of something."""
+        asked = (c for c in columns_of(self.condition.value) if not (c.function == "COUNT" and c.which in LATE))
+        named = {c.var for c in asked if not self.is_over(c.var) and not self.is_forbidden(c.var)}
+        named |= {self.gathered.name} if self.over and self.gathered is not None else set()
+        return frozenset(named | {view.name for view in self.views if view.presence})
 
     @cached_property
     def late(self) -> bool:
         """Whether the condition names an event that is only known later."""
-        late = any(column.which in LATE for column in columns_of(self.condition.value))
+        late = any(column.which in LATE for column in self._named)
         return not self.result and (late or bool(self.awaited))
+
+    @property
+    def _named(self) -> Iterator[Column]:
+        """The columns of events that are neither of iterations which are over nor of what a NOT forbids."""
+        every = columns_of(self.condition.value)
+        return (c for c in every if not self.is_over(c.var) and not self.is_forbidden(c.var))
 
     @cached_property
     def paired(self) -> frozenset[str]:
         """The variables of whose consecutive events, or of those before an event, the condition speaks."""
-        return frozenset(c.var for c in columns_of(self.condition.value) if c.which in (*ADJACENT, Which.BEFORE))
+        return frozenset(c.var for c in self._named if c.which in (*ADJACENT, Which.BEFORE))
 
     @cached_property
     def so_far(self) -> frozenset[str]:
         """The variables of whose events so far the condition speaks."""
-        return frozenset(c.var for c in columns_of(self.condition.value) if c.which in SO_FAR)
+        return frozenset(c.var for c in self._named if c.which in SO_FAR)
 
     @cached_property
     def moving(self) -> frozenset[str]:
         """The repeated variables of which every new event is asked about."""
-        named = {c.var for c in columns_of(self.condition.value) if c.which in (Which.EACH, *ADJACENT, *SO_FAR)}
-        return frozenset(named - self.singles - {self.absent})
+        named = {c.var for c in self._named if c.which in (Which.EACH, *ADJACENT, *SO_FAR)}
+        return frozenset(named - self.singles)
 
     def register(self, reference: Reference) -> Register | None:
         """Return the register that holds what a reference names; none for an event that a NOT forbids."""
         var, which, nth, function, _ = reference
-        if var == self.absent:
+        if self.is_forbidden(var):
             return None
+        if self.gathered is not None and self.is_over(var):
+            return Register(RegisterKind.TUPLES, self.gathered.name)
         if function:
             return self._running(reference)
         if which is Which.NTH:
@@ -209,31 +242,122 @@ class GuardTerm:
 def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     """Return the terms of all conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}
-    singles = frozenset(v.name for v in bound.variables if not v.kleene)
-    inside_not = bound.inside_not
-    of, found = Views(bound), list[GuardTerm]()
-
-    def add(viewed: ViewedCondition, value: Value, negated: str | None, result: bool) -> None:
-        condition, views, awaited = viewed
-        waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
-        one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
-        references = (*references_of(value), *waited_for)
-        found.append(
-            GuardTerm(len(found), condition, value, references, negated, one_event, False, result, views, awaited)
-        )
-
+    of, found = Views(bound, dict(forbidden_paths(bound))), list[GuardTerm]()
     for condition in bound.conditions:
-        if condition.kind is ConditionKind.CONSTANT or inside_not & condition.names:
+        if condition.kind is ConditionKind.CONSTANT:
             continue
         negated = next(iter(absent.intersection(condition.variables)), None)
+        if bound.inside_not & condition.names:
+            whole = compared_from_inside(bound, condition)
+            if whole is None:
+                continue
+            negated = whole.name
+            condition = replace(condition, value=_of_match(condition.value, bound, whole))
         viewed = of.of_condition(condition)
-        for value in (viewed.condition.value,) if viewed.awaited else _terms(viewed.condition):
-            add(viewed, value, negated, False)
+        together = viewed.awaited or viewed.gathered or bound.inside_not & {*condition.variables}
+        for value in (viewed.condition.value,) if together else _terms(viewed.condition):
+            _add_term(found, bound, viewed, value, absent=negated)
+        if viewed.before is not None:
+            _add_term(found, bound, viewed.before, viewed.before.condition.value, absent=negated, over=True)
     for condition in bound.filters:
         viewed = of.of_result(condition)
         for value in terms(viewed.condition.value):
-            add(viewed, value, None, True)
+            _add_term(found, bound, viewed, value, result=True)
     return tuple(found)
+
+
+def _add_term(found: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition, value: Value, **more: Any) -> None:
+    """Add a term to those that are found."""
+    condition, views, awaited, gathered, _ = viewed
+    singles = frozenset(v.name for v in bound.variables if not v.kleene)
+    one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
+    waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
+    references, sets = (*references_of(value), *waited_for), gathered is not None
+    more = {"absent": None, "sets": sets, "views": views, "awaited": awaited, "gathered": gathered} | more
+    found.append(GuardTerm(len(found), condition, value, references, singles=one_event, **more))
+
+
+# --- From inside a NOT to outside -------------------------------------------------------------------------------
+
+
+def compared_from_inside(bound: BoundQuery, condition: Condition) -> AbsentPattern | None:
+    """Return the pattern of a NOT some of whose variables, and others outside of it, a condition names."""
+    names = condition.names - {""}
+    for one in bound.absent_patterns:
+        if one.variables & names and not one.variables >= names:
+            return one
+    return None
+
+
+def columns_from_inside(bound: BoundQuery, whole: AbsentPattern) -> tuple[Column, ...]:
+    """Return what conditions that speak of events outside, too, name inside of the pattern of a NOT."""
+    asked = (c for c in bound.conditions if compared_from_inside(bound, c) == whole)
+    return tuple(
+        dict.fromkeys(column for c in asked for column in columns_of(c.value) if column.var in whole.variables)
+    )
+
+
+def number_in_match(whole: str, name: str) -> int | None:
+    """Return which of these columns has a name as one of a match of the pattern; None if none has it."""
+    return int(name[len(whole) + 1 :]) if name.startswith(f"{whole}\n") else None
+
+
+def _of_match(value: Value, bound: BoundQuery, whole: AbsentPattern) -> Value:
+    """Return a value in which what is named inside of the pattern of a NOT is a column of its match."""
+    inside = columns_from_inside(bound, whole)
+    columns = {column: replace(column, var=f"{whole.name}\n{i}", at=None) for i, column in enumerate(inside)}
+
+    def renamed(value: Value) -> Value:
+        if isinstance(value, Operation):
+            return replace(value, arguments=tuple(map(renamed, value.arguments)))
+        return columns.get(value, value) if isinstance(value, Column) else value
+
+    return renamed(value)
+
+
+def forbidden_paths(bound: BoundQuery) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield what NOTs forbid as a whole, and the columns of its matches, with the groups around each NOT."""
+    for one in bound.absent_patterns:
+        inside = next(v for v in bound.variables if v.name in one.variables)
+        path = tuple(group for group in inside.groups if group < len(bound.groups))
+        yield one.name, path
+        yield from ((f"{one.name}\n{i}", path) for i in range(len(columns_from_inside(bound, one))))
+
+
+def told_terms(
+    bound: BoundQuery, told: Iterable[tuple[Column, ...]], firsts: Iterable[Column]
+) -> tuple[GuardTerm, ...]:
+    """Return the terms of a query, and behind them those that tell columns of its matches.
+
+    Each tells some columns, of the iteration that goes on and of every one that is over; `firsts` are told of all.
+    """
+    found, later = [*guard_terms_of(bound)], Column("\nlater", "", Which.EACH, None, BOOLEAN)
+    of = Views(bound, {later.var: ()} | dict(forbidden_paths(bound)))
+    for number, columns in enumerate(told):
+        value = Operation("or", (*_told(columns), later))
+        viewed = of.of_condition(Condition(ConditionKind.REST, (), value, f"NOT {number}"))
+        of_match = _without(viewed, later)
+        _add_term(found, bound, of_match, of_match.condition.value, result=True, told=True, sets=True)
+        if viewed.before is not None:
+            over = _without(viewed.before, later)
+            _add_term(found, bound, over, over.condition.value, result=True, over=True, sets=True)
+    for first in firsts:
+        viewed = of.of_result(Condition(ConditionKind.REST, (), Operation("or", _told((first,))), "NOT"))
+        _add_term(found, bound, viewed, viewed.condition.value, result=True, told=True)
+    return tuple(found)
+
+
+def _told(columns: tuple[Column, ...]) -> tuple[Value, ...]:
+    """Return the parts of a condition that is true, and names columns."""
+    return (Constant(True, BOOLEAN), *(Operation("is null", (column,)) for column in columns))
+
+
+def _without(viewed: ViewedCondition, column: Column) -> ViewedCondition:
+    """Return a condition of which one column is left out."""
+    value = viewed.condition.value
+    assert isinstance(value, Operation)
+    left = replace(value, arguments=tuple(one for one in value.arguments if one != column))
+    return viewed._replace(condition=replace(viewed.condition, value=left))
 
 
 def _gathers(view: View) -> bool:
@@ -338,6 +462,8 @@ def register_text(register: Register, singles: frozenset[str]) -> str:
             return f"the sum of {register.columns[0]} of {var}"
         case RegisterKind.BEST:
             return f"the {'greatest' if register.greatest else 'least'} {_value_text(register.value)} of {var}"
+        case RegisterKind.TUPLES:
+            return f"what `{var}` names in every iteration"
     return f"the different pairs of consecutive {var}"
 
 

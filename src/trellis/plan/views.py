@@ -3,12 +3,13 @@
 Inside of an iteration a condition speaks of the events of that iteration. Beside variables that are not complete before
 the group it speaks of the events of all iterations, in HAVING always; `g[i-1].a`, FIRST(g).a and `g[k].a` are events of
 another iteration. Each of these is a view: it takes the events of its variable, or those that another view had in the
-iteration before, and is emptied where an iteration of certain groups begins.
+iteration before, and is emptied where an iteration of certain groups begins. Where a condition compares more than all
+events of one variable with what comes later, what it names in an iteration is gathered when that is over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -63,11 +64,17 @@ class View:
 
 
 class ViewedCondition(NamedTuple):
-    """A condition in which variables have the names of views, these, and those that must be complete."""
+    """A condition in which variables have the names of views, these, and those that must be complete.
+
+    `gathered` is of one that speaks of the iteration that goes on: the view of what it gathers of those before. The
+    condition for these is `before`, in which the views of an iteration have names of their own.
+    """
 
     condition: Condition
     views: tuple[View, ...]
     awaited: tuple[View, ...] = ()
+    gathered: View | None = None
+    before: ViewedCondition | None = None
 
 
 Key = tuple[str, AtIteration | None]
@@ -87,13 +94,13 @@ def view_text(name: str) -> str:
 
 
 class Views:
-    """The views of a query's conditions."""
+    """The views of a query's conditions; `forbidden` are what NOTs forbid, with the groups around each."""
 
-    def __init__(self, bound: BoundQuery) -> None:
-        self._paths = {v.name: v.groups for v in bound.variables}
+    def __init__(self, bound: BoundQuery, forbidden: Mapping[str, tuple[int, ...]]) -> None:
+        self._paths = {v.name: v.groups for v in bound.variables} | dict(forbidden)
         self._groups = {group.label: i for i, group in enumerate(bound.groups) if group.label is not None}
         self._around: tuple[RepeatedGroup, ...] = bound.groups
-        self._absent = {v.name for v in bound.variables if v.absent}
+        self._absent = {v.name for v in bound.variables if v.absent} | {*forbidden}
         self._before = frozenset(_stand_before(bound.pattern))
 
     def of_condition(self, condition: Condition) -> ViewedCondition:
@@ -107,7 +114,15 @@ class Views:
         columns = [*columns_of(condition.value)]
         if not self._around or all(not self._path_of(c.var) for c in columns):
             return ViewedCondition(condition, tuple(self._view(c.var, 0) for c in columns if c.var not in self._absent))
-        return self._viewed(condition, {key: self._level(key, columns, condition) for key in _keys(columns)})
+        levels, together = {}, dict[int, int]()
+        for key in _keys(columns):
+            levels[key] = level = self._level(key, columns)
+            path = self._scope(key)
+            if level < len(path) and not self._is_alone(key, columns, path[level]):
+                together[path[level]] = level
+        if not together:
+            return self._viewed(condition, levels)
+        return self._gathered(condition, columns, levels, together)
 
     def of_result(self, condition: Condition) -> ViewedCondition:
         """Return a condition of HAVING with the names of views: it speaks of all iterations."""
@@ -172,17 +187,56 @@ class Views:
         """Return the view that counts the iterations of a group."""
         return counter(group, self._around[group].path[:-1])
 
-    def _level(self, key: Key, columns: list[Column], condition: Condition) -> int:
+    def _gathered(
+        self, condition: Condition, columns: list[Column], levels: dict[Key, int], together: dict[int, int]
+    ) -> ViewedCondition:
+        """Return a condition on several events of each iteration of a group, beside what comes later."""
+        (group, level), *others = together.items()
+        inside = [key for key in levels if group in self._scope(key)]
+        paths = sorted((self._scope(key) for key in inside), key=len)
+        known = all(
+            inner in self._scope(other) or self._is_known(other, inner)
+            for key in inside
+            for inner in self._scope(key)[level + 1 :]
+            for other in inside
+        )
+        known &= not any(key[0] in self._absent for key in inside)
+        if others or not known or any(paths[-1][: len(path)] != path for path in paths):
+            both = " and ".join(dict.fromkeys(f"`{key[0]}`" for key in inside))
+            raise UsageError(
+                f"`{condition.text}` compares {both}, which are repeated apart from one another, with what comes later",
+                "Compare variables of one group, or put what they are compared with before it.",
+            )
+        plain = {key: len(self._path_of(key[0])) if key in inside else of for key, of in levels.items()}
+        found = self._viewed(condition, plain)
+        name = f"{condition.text}\ngathered {group}"
+        view = View(name, None, group, paths[-1], level)
+        names = {key: self._key_view(key, plain).name for key in plain}
+        outside = {names[key] for key in plain if key not in inside}
+        own = {names[key] for key in inside}
+        left = (v for v in found.views if v.name in outside or (v.name not in own and group not in v.emptied_by))
+        names.update((key, f"{name}\n{names[key]}") for key in inside)
+        value = _renamed(condition.value, {key: text for key, text in names.items() if key[0] not in self._absent})
+        before = ViewedCondition(replace(condition, value=value), (*left, view), found.awaited, view)
+        return found._replace(gathered=view, before=before)
+
+    def _key_view(self, key: Key, levels: dict[Key, int]) -> View:
+        name, at = key
+        return self._view(name, levels[key]) if at is None else self._at(name, at)
+
+    def _level(self, key: Key, columns: list[Column]) -> int:
         """Return how many groups empty a variable's view: those around it, as long as the others are known before."""
         path = self._scope(key)
         for level, group in enumerate(path):
-            inside = [c for c in columns if group in self._scope(_key(c))]
-            others = [c for c in columns if group not in self._scope(_key(c))]
-            if all(self._is_known(_key(other), group) for other in others):
-                continue
-            self._check_single(key, inside, others[0], group, condition)
-            return level
+            others = (c for c in columns if group not in self._scope(_key(c)))
+            if not all(self._is_known(_key(other), group) for other in others):
+                return level
         return len(path)
+
+    def _is_alone(self, key: Key, columns: list[Column], group: int) -> bool:
+        """Return whether a condition names of a group the events of one variable, and all of them."""
+        inside = [c for c in columns if group in self._scope(_key(c))]
+        return key[1] is None and all(_key(c) == key and not c.function and c.which is s.Which.EACH for c in inside)
 
     def _is_known(self, key: Key, group: int) -> bool:
         """Return whether a variable outside of a group has all its events before each of the group's iterations.
@@ -195,23 +249,6 @@ class Views:
         if at is not None and at.group == group and (at.nth or 1) == 1 and at.which is not s.Which.LAST:
             return True
         return at is None and (name, group) in self._before and name not in self._absent
-
-    def _check_single(self, key: Key, inside: list[Column], other: Column, group: int, condition: Condition) -> None:
-        """Refuse what would have to be remembered of every iteration, unless it is the events of one variable."""
-        label, late = self._around[group].label, named(other.var)
-        told = f"the group `{label}`" if label else "a repeated group"
-        known = f"`{late}`, which is not complete before it" if other.at is None else "an iteration that comes later"
-        if {_key(c) for c in inside} != {key}:
-            both = " and ".join(dict.fromkeys(f"`{c.var}`" for c in inside))
-            raise UsageError(
-                f"`{condition.text}` compares {both} of each iteration of {told} with {known}",
-                f"Compare one variable of the group with it, or put `{late}` before the group.",
-            )
-        if key[1] is not None or any(c.function or c.which is not s.Which.EACH for c in inside):
-            raise UsageError(
-                f"`{condition.text}` picks events of each iteration of {told} and compares them with {known}",
-                f"Compare all events of `{key[0]}` with it, or put `{late}` before the group.",
-            )
 
 
 def counter(group: int, around: tuple[int, ...]) -> View:

@@ -49,6 +49,7 @@ from trellis.kernels.explore.classes import (
     settle,
 )
 from trellis.kernels.explore.graph import begin_row
+from trellis.kernels.explore.iterations import begin_iteration
 from trellis.kernels.explore.lists import FULL, is_row
 from trellis.kernels.explore.matches import (
     BOUND,
@@ -63,7 +64,6 @@ from trellis.kernels.explore.matches import (
     TROUBLE,
     VARIABLE,
     _is_filled,
-    begin_iteration,
     is_complete,
     is_result,
     open_views,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.iterations import begin_iteration
 from trellis.kernels.explore.lists import FULL, keep
 from trellis.kernels.explore.matches import (
     BOUND,
@@ -15,8 +16,6 @@ from trellis.kernels.explore.matches import (
     HOLDS,
     OPENS,
     TIES,
-    TROUBLE,
-    begin_iteration,
     step,
 )
 from trellis.kernels.explore.moves import (
@@ -80,8 +79,8 @@ def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shap
             own = row
             if begins_anew(tables, variable):
                 status = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
-                if status == TROUBLE:
-                    return np.int64(TROUBLE)
+                if status < 0:
+                    return np.int64(status)
                 if status == FAILS:
                     coming &= ~(1 << variable)
                     continue

@@ -112,7 +112,7 @@ def taken_by(tables, row, variable):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
+def fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
     """Write the events that a term names; `event` is taken by `newest`, or looked at by a NOT; False for none."""
     takes = taken_by(tables, row, newest)
     for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
@@ -140,7 +140,7 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     """Return whether a term is true for all that a row remembers, with an event that `newest` takes if it is not -1."""
     chosen = scratch.events
     scratch.decided[tables[t.TERMS]] = 0
-    if not _fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
+    if not fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
         return FALSE
     if scratch.decided[tables[t.TERMS]] < 0:
         return MISFIT
@@ -149,19 +149,23 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     takes = taken_by(tables, row, newest)
     loops = 0
     for k in range(begin, end):
-        if takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)):
+        if takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)) and t.at(tables, t.T_LOOP_KIND, k) <= t.OVER_PAIRS:
             continue
-        number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
-        first = lists.ends[number - 1] if number > 0 else 0
-        if number <= 0 or lists.ends[number] == first:
+        if t.at(tables, t.T_LOOP_KIND, k) == t.OVER_FORBIDDEN:
+            own = t.at(tables, t.C_OF_TERM, term) + event
+            first, last = t.at(tables, t.C_BEGINS, own), t.at(tables, t.C_BEGINS, own + 1)
+        else:
+            number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
+            first, last = lists.ends[number - 1] if number > 0 else 0, lists.ends[max(number, 0)]
+            if number < 0:
+                last = first
+        if first == last:
             return TRUE  # no events, or none that are consecutive
-        counters[loops, 0], counters[loops, 1], counters[loops, 2], counters[loops, 3] = (
-            first, first, lists.ends[number], k,
-        )  # fmt: skip
+        counters[loops, 0], counters[loops, 1], counters[loops, 2], counters[loops, 3] = first, first, last, k
         loops += 1
     while True:
         for i in range(loops):
-            _choose(tables, lists, term, counters[i, 3], counters[i, 0], chosen)
+            choose(tables, lists, term, counters[i, 3], counters[i, 0], chosen)
         answer = is_true(programs, term, chosen, at, scratch.whole, scratch.real, scratch.there)
         if answer != TRUE:
             if answer == MISFIT:
@@ -179,19 +183,30 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _choose(tables, lists, term, loop, place, chosen):
+def choose(tables, lists, term, loop, place, chosen):
     """Write one member of a set as the events that a loop is over."""
-    size = tables[t.EVENTS]
-    member = lists.values[place]
-    var = t.at(tables, t.T_LOOP_VARIABLE, loop)
-    for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
-        if t.at(tables, t.T_VARIABLE, r) == var:
-            if t.at(tables, t.T_LOOP_PAIRS, loop):
-                if t.at(tables, t.T_KIND, r) == t.OF_EARLIER:
-                    chosen[r] = member // size
-                elif t.at(tables, t.T_KIND, r) == t.OF_LATER:
-                    chosen[r] = member % size
-            elif t.at(tables, t.T_KIND, r) == t.OF_EACH:
+    kind, var, begin = (
+        t.at(tables, t.T_LOOP_KIND, loop),
+        t.at(tables, t.T_LOOP_VARIABLE, loop),
+        t.at(tables, t.T_BEGINS, term),
+    )
+    member = np.int64(0) if kind == t.OVER_FORBIDDEN else lists.values[place]
+    for r in range(begin, t.at(tables, t.T_BEGINS, term + 1)):
+        named = t.at(tables, t.T_KIND, r)
+        if kind == t.OVER_FORBIDDEN:
+            if named == t.OF_ABSENT:
+                size = t.at(tables, t.T_BEGINS, term + 1) - begin
+                chosen[r] = t.at(tables, t.C_TUPLES, t.at(tables, t.C_FIRST, term) + place * size + r - begin)
+        elif t.at(tables, t.T_VARIABLE, r) == var:
+            if kind == t.OVER_TUPLES:
+                if named == t.OF_TUPLE:
+                    chosen[r] = lists.values[lists.ends[member - 1] + t.at(tables, t.T_NTH, r)]
+            elif kind == t.OVER_PAIRS:
+                if named == t.OF_EARLIER:
+                    chosen[r] = member // tables[t.EVENTS]
+                elif named == t.OF_LATER:
+                    chosen[r] = member % tables[t.EVENTS]
+            elif named == t.OF_EACH:
                 chosen[r] = member
 
 
@@ -251,8 +266,14 @@ def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row
         base = t.at(tables, t.E_BEGINS, var)
         begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
         for i in range(begin, end):
-            if t.at(tables, t.E_ENDS, i) >= last:  # what begins here or later ends behind
-                break
+            match = i - t.at(tables, t.E_BEGINS, tables[t.VARIABLES] + tables[t.ALONE])
+            if match >= 0:  # the whole of a pattern is forbidden
+                if t.at(tables, t.C_SOONEST, match) >= last:  # what begins here or later ends behind
+                    break
+                if t.at(tables, t.C_ENDS, match) >= last or t.at(tables, t.C_HIGHS, match) < last:
+                    continue
+                if t.at(tables, t.C_LOWS, match) >= first:
+                    continue
             answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
             if answer != FALSE:
                 return answer
@@ -278,7 +299,8 @@ def _is_forbidden(tables, columns, programs, lists, scratch, guard, var, place, 
             if t.at(tables, t.A_GUARD_UNTIL, guard):  # it cannot be met; a NOT's condition is not asked then
                 return FALSE
         else:
-            event = t.at(tables, t.E_USABLE, place)
+            whole = var - tables[t.VARIABLES] >= tables[t.ALONE]
+            event = place - t.at(tables, t.E_BEGINS, var) if whole else t.at(tables, t.E_USABLE, place)
             answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, event)
             if answer != TRUE:
                 return answer
@@ -297,7 +319,8 @@ def _last_forbidden(tables, columns, programs, lists, scratch, guard, first, las
         base = t.at(tables, t.E_BEGINS, var)
         begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
         for i in range(end - 1, begin - 1, -1):
-            if t.at(tables, t.E_ENDS, i) >= last:
+            match = i - t.at(tables, t.E_BEGINS, tables[t.VARIABLES] + tables[t.ALONE])
+            if match >= 0 and (t.at(tables, t.C_ENDS, match) >= last or t.at(tables, t.C_HIGHS, match) < last):
                 continue
             answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
             if answer == MISFIT:
@@ -453,41 +476,6 @@ def open_views(tables, lists, row):
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
         open_ |= t.at(tables, t.A_OPEN, lists.values[b])
     return open_
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def begin_iteration(tables, columns, programs, lists, scratch, row, variable):
-    """Write a match as it is when a letter begins an iteration; return `HOLDS`, `FAILS` or `TROUBLE`.
-
-    It is written to `scratch.begun`, and as it was before to `scratch.before`. What waited for the end of the iteration
-    before is asked.
-    """
-    before, begun, groups = scratch.before, scratch.begun, t.at(tables, t.L_GROUPS, variable)
-    open_ = open_views(tables, lists, row)
-    for term in range(tables[t.TERMS] if row[VARIABLE] >= 0 else 0):
-        if (
-            t.at(tables, t.T_CLOSES, term) & groups
-            and t.at(tables, t.T_ABSENT, term) < 0
-            and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]
-            and not is_decided(tables, term, open_, row[BOUND], row)
-        ):
-            answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
-            if answer != TRUE:
-                return TROUBLE if answer == MISFIT else FAILS
-    clears = t.at(tables, t.L_CLEARS, variable)
-    for i in range(row.shape[0]):
-        before[i] = begun[i] = row[i]
-    for slot in range(row.shape[0] - SLOTS):
-        if clears & (1 << slot):
-            begun[SLOTS + slot] = t.NONE
-    for k in range(t.at(tables, t.L_COPY_BEGINS, variable), t.at(tables, t.L_COPY_BEGINS, variable + 1)):
-        begun[SLOTS + t.at(tables, t.L_COPY_TO, k)] = row[SLOTS + t.at(tables, t.L_COPY_FROM, k)]
-    begun[OPENS] = t.at(tables, t.L_OPENS, variable)
-    begun[BOUND] = row[BOUND] & ~t.at(tables, t.L_EMPTIES, variable)
-    for k in range(t.at(tables, t.L_LINK_BEGINS, variable), t.at(tables, t.L_LINK_BEGINS, variable + 1)):
-        if row[BOUND] & (1 << t.at(tables, t.L_LINK_FROM, k)):
-            begun[BOUND] |= 1 << t.at(tables, t.L_LINK_TO, k)
-    return HOLDS
 
 
 @njit(cache=True, nogil=True, _nrt=False)

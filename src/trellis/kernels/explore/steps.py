@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.iterations import begin_iteration
 from trellis.kernels.explore.matches import (
     BRANCHES,
     END,
@@ -12,8 +13,6 @@ from trellis.kernels.explore.matches import (
     FAILS,
     HOLDS,
     NO_ONE,
-    TROUBLE,
-    begin_iteration,
     step,
 )
 from trellis.kernels.explore.moves import coming_of
@@ -24,7 +23,7 @@ from trellis.kernels.jit import njit
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _joined_by(tables, columns, programs, lists, scratch, row, variable):
-    """Return `HOLDS`, `FAILS` or `TROUBLE`, and the match that an event of a letter joins; note its decided terms.
+    """Return `HOLDS`, `FAILS`, or what went wrong, and the match that a letter's event joins; note its decided terms.
 
     It is the match itself, or, where the letter begins an iteration, what of it counts then.
     """
@@ -50,8 +49,8 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
         if begin >= best or not variables & (1 << variable):
             continue
         status, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
-        if status == TROUBLE:
-            return TROUBLE - 1
+        if status < 0:
+            return status - 1
         number = asked_terms(tables, scratch, own, variable, due)
         lowest, highest = candidates(tables, columns, own, variable, due, number, begin, best)
         for i in range(lowest, highest if status == HOLDS else lowest):
@@ -143,8 +142,8 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
         if not coming & (1 << variable):
             continue
         status, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
-        if status == TROUBLE:
-            return TROUBLE
+        if status < 0:
+            return status
         if status == FAILS:
             open_of(tables, lists, scratch, row)
             continue

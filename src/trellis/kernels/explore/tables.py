@@ -11,13 +11,16 @@ import numpy as np
 from numba.extending import register_jitable
 
 (
-    PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET, TALLY, LENGTH, NUMBER, SUM, REAL_SUM, EXACT_SUM, BEST,
-) = range(15)  # fmt: skip
+    PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET, TALLY, LENGTH, NUMBER, SUM, REAL_SUM, EXACT_SUM, BEST, TUPLES,
+) = range(16)  # fmt: skip
 """Kinds of registers; from `TALLY` on those that run along with the events of a variable."""
 (
     OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT, OF_WHOLE, OF_BEFORE, OF_UPTO,
-) = range(10)  # fmt: skip
-"""Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it."""
+    OF_TUPLE,
+) = range(11)  # fmt: skip
+"""Kinds of references; from `OF_WHOLE` on to registers as they are: of a whole variable, before an event, up to it; or
+to one of the tuples that were gathered."""
+OVER_SET, OVER_PAIRS, OVER_TUPLES, OVER_FORBIDDEN = range(4)  # loops of a term; the last: those of a forbidden match
 WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN, WHILE_LOOPS = range(4)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
 LATE, TWICE = 1, 2  # terms that wait for an event; that compare two views which may take the same events
@@ -37,12 +40,14 @@ group is repeated letters are the variables."""
     A_STEP, A_LEFT, A_STEPS, A_POLICIES, A_STEP_VARIABLES, A_LOOPS, A_GUARD_GROUPS, A_GUARD_CLOSING,
     L_BASE, L_VIEWS, L_GROUPS, L_EMPTIES, L_OPENS, L_CLEARS, L_COPY_BEGINS, L_COPY_TO, L_COPY_FROM, L_LINK_BEGINS,
     L_LINK_TO, L_LINK_FROM, L_ONLY_BEGINS, L_ONLY_VIEW, L_ONLY_SLOT, L_ONLY_NUMBER, L_ONLY_BEGUN,
+    L_GATHER_BEGINS, L_GATHER_TERM, L_GATHER_SLOT, L_GATHER_VIEWS,
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
-    T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_PAIRS, T_NEED_BEGINS, T_NEED_SLOT, T_NEED_VARIABLE, T_NEED_KIND,
-    T_REGISTER, T_SO_FAR, T_RESULT, T_CLOSES, T_NEED_GROUPS,
+    T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_KIND, T_LOOP_GATHERED, T_NEED_BEGINS, T_NEED_SLOT,
+    T_NEED_VARIABLE, T_NEED_KIND, T_REGISTER, T_SO_FAR, T_RESULT, T_CLOSES, T_NEED_GROUPS, T_GATHERED,
     R_VIEW, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
-    E_BEGINS, E_USABLE, E_ENDS, E_UPTO, B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(12, 98)  # fmt: skip
+    E_BEGINS, E_USABLE, E_UPTO, C_ENDS, C_SOONEST, C_LOWS, C_HIGHS, C_OF_TERM, C_BEGINS, C_FIRST, C_TUPLES,
+    B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
+) = range(12, 111)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -59,15 +64,16 @@ variables; those that are open are views.
 `L_...`, letters: the variable, the views that take its event, the groups of which it begins an iteration, and then the
 views that are emptied, those that are open then, and the slots of registers that are emptied; slots and views that get
 what others have had. Views that take its event in one iteration only: with each the slot that counts iterations, the
-number of the iteration, and whether the letter begins one. Terms look at views: see `trellis.plan.views`.
+number of the iteration, and whether the letter begins one. Terms whose tuples an iteration that is over adds to a slot,
+if it has events of the views with these bits: see `iterations`. Terms look at views: see `trellis.plan.views`.
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event (or `TWICE`), the variables of whose consecutive events it speaks, those of which each new event
 is asked about. Its references: the variable, what is named, the slot of the register, that of the event before, the
-number of an event by its number, the slot that counts, and the place of the register. The sets that it goes over, and
-the registers that it needs. The variables of whose events so far it speaks; and whether it is of HAVING. Groups whose
-next iteration makes known what it waits for; for each register that it needs the groups in whose next iterations it is
-asked with it.
+number of an event by its number (of one in tuples: its place there), the slot that counts, the place of the register,
+and whether tuples have it. The sets that it goes over, and the registers that it needs. The variables of
+whose events so far it speaks; and whether it is of HAVING. Groups whose next iteration makes known what it waits for;
+for each register that it needs the groups in whose next iterations it is asked with it.
 
 `R_...`, registers by letter: the view, the kind, the slot, the number of an event, the slot of the event before (of
 NTH the one that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each
@@ -75,15 +81,19 @@ event the first that is alike for a register, and the code whose greatest is rem
 value, and it.
 
 `E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
-Where a NOT forbids a whole pattern, all events, each with the last event of the match that ends first from there on;
-else each with itself.
+Where a NOT forbids a whole pattern, the events at which its matches begin.
+
+`C_...`, of those matches: the last event; the soonest last event of this one and all behind; the gap that it lies in
+begins behind the event `C_LOWS`, and does not reach beyond the event `C_HIGHS`. For each term that compares them with
+events outside where its matches begin in `C_BEGINS`, which tells for each match where its tuples begin, and where in
+`C_TUPLES` the first is; see `iterations`.
 
 `B_...`, events by their value, for terms that equate an event that a variable takes with a remembered one: the row of
 each term and variable, or -1; the reference that is remembered; the first row of the matrix that tells its bucket; and
 the buckets.
 """
 
-HEAD = 98
+HEAD = 111
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

@@ -7,12 +7,14 @@ So all that is needed of the matches is, for each event, where that one ends.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.slice import Groups, Ints, Slice
+from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.language import syntax as s
@@ -23,15 +25,130 @@ from trellis.language.bound import (
     Column,
     ConditionKind,
     Operation,
+    Reference,
     Value,
-    Window,
-    WindowKind,
+    columns_of,
 )
 from trellis.language.groups import repeated_groups
+from trellis.language.schema import INTEGER
 from trellis.plan.choice import pattern_plan
 from trellis.plan.plan import Plan
+from trellis.plan.registers import (
+    GuardTerm,
+    Register,
+    RegisterKind,
+    columns_from_inside,
+    number_in_match,
+    told_terms,
+)
 
+PLACE = "\nplace"  # a column that numbers events
 Masks = Mapping[str, NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
+class ForbiddenMatches:
+    """Matches of a pattern that a NOT forbids as a whole, by the events at which they begin.
+
+    Attributes
+    ----------
+    begins, ends
+        Their first and last events, or such that a gap holds one of these if it holds one of the matches.
+    lows, highs
+        The gap must begin behind one event, and must not reach beyond the other.
+    tuples
+        For each term that compares them with events outside: where the tuples of each begin, and these; see
+        `trellis.kernels.explore.iterations`.
+    """
+
+    begins: Ints
+    ends: Ints
+    lows: Ints
+    highs: Ints
+    tuples: Mapping[int, tuple[Ints, Ints]] = field(default_factory=dict)
+
+
+def forbidden_matches(
+    plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks, guard_terms: tuple[GuardTerm, ...]
+) -> ForbiddenMatches:
+    """Return the matches of a pattern that a NOT forbids; `guard_terms` are those of the query."""
+    size, told = len(events), columns_from_inside(plan.bound, absent)
+    if not told:
+        ends = absent_ends(plan, absent, events, usable)
+        return ForbiddenMatches(np.arange(size), ends, np.full(size, -1), np.full(size, size))
+    return _told_matches(plan.bound, absent, events, told, guard_terms)
+
+
+def _told_matches(
+    bound: BoundQuery, absent: AbsentPattern, events: Slice, columns: tuple[Column, ...], terms: tuple[GuardTerm, ...]
+) -> ForbiddenMatches:
+    """Return the matches with what the terms of the query name of them."""
+    from trellis.operators.patterns.explore import Exploration  # late: it asks for this
+    from trellis.operators.patterns.variables import make_variables
+
+    inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
+    events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))}, begins=None)
+    asked = [one for one in terms if one.absent == absent.name and _numbers(one)]
+    named = [tuple(cast(Column, _numbered(columns[k], numbers)) for k in _numbers(one)) for one in asked]
+    firsts = tuple(Column(v.name, PLACE, s.Which.FIRST, None, INTEGER) for v in inner.variables if not v.absent)
+    own = told_terms(inner, named, firsts)
+    exploration = Exploration(
+        plan := pattern_plan(inner), events, replace(make_variables(plan, events), guard_terms=own)
+    )
+    compiled = exploration.compiled
+    telling = [one for one in own if one.told]
+    slots = {register: slot for slot, register in enumerate(compiled.registers)}
+    views = compiled.alphabet.view_numbers
+    told = np.array([
+        (
+            one.number,
+            -1 if one.gathered is None else slots[Register(RegisterKind.TUPLES, one.gathered.name)],
+            sum(1 << views[name] for name in one.named),
+        )
+        for one in telling[: len(asked)]
+    ], np.int64).reshape(-1, 3)  # fmt: skip
+    starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
+    found, tuples = exploration.forbidden(events.groups, told, np.array([*starts], np.int64), True)
+    order = np.argsort(found[:, 0], kind="stable")
+    return ForbiddenMatches(
+        found[order, 0], found[order, 1], np.full(len(found), -1), np.full(len(found), len(events)),
+        _tuples(found, tuples, order, [*zip(asked, telling, strict=False)]),
+    )  # fmt: skip
+
+
+def _numbers(one: GuardTerm) -> list[int]:
+    """Return the columns of a match that a term names, by their numbers."""
+    found = (number_in_match(one.absent or "", reference.var) for reference in one.references)
+    return [*dict.fromkeys(number for number in found if number is not None)]
+
+
+def _tuples(
+    found: Ints, tuples: Ints, order: Ints, terms: list[tuple[GuardTerm, GuardTerm]]
+) -> dict[int, tuple[Ints, Ints]]:
+    """Return for each term of the query where the tuples of each match begin, and these, in an order of matches."""
+    sizes = np.array([len(telling.references) for _, telling in terms], np.int64)
+    counts = found[:, 2:]
+    first = np.concatenate([[0], np.cumsum(counts * sizes)])[:-1].reshape(counts.shape)
+    result = {}
+    for i, (asked, telling) in enumerate(terms):
+        number = counts[order, i]
+        begins = np.concatenate([[0], np.cumsum(number)])
+        rows = np.repeat(first[order, i] - begins[:-1] * sizes[i], number) + np.arange(begins[-1]) * sizes[i]
+        made = np.zeros((len(rows), len(asked.references)), np.int64)
+        for k, reference in enumerate(asked.references):
+            at = number_in_match(asked.absent or "", reference.var)
+            if at is not None:
+                made[:, k] = tuples[rows + _place(telling, _numbers(asked).index(at), reference)]
+        result[asked.number] = begins, made.ravel()
+    return result
+
+
+def _place(telling: GuardTerm, number: int, reference: Reference) -> int:
+    """Return the place in tuples of what a reference of the query names: the column of a number that is told."""
+    value = telling.condition.value
+    assert isinstance(value, Operation)
+    (column,) = columns_of(value.arguments[1 + number])
+    return next(telling.references.index(r) for r in column.references if r.function == reference.function)
 
 
 def absent_ends(plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks) -> Ints:
@@ -99,11 +216,7 @@ def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints
     """Return the ends by the paths of all matches of the pattern."""
     from trellis.operators.patterns.structure import PatternStructure  # late: it asks for this
 
-    inner = _bound_alone(bound, absent)
-    if inner.window.kind is WindowKind.WHOLE:
-        lo, hi = events.bounds[:-1], events.bounds[1:]
-        until = np.repeat(hi, hi - lo)
-        events = replace(events, groups=Groups(lo, hi, np.zeros(len(lo), np.int64)), until=until, begins=None)
+    inner, events = _bound_alone(bound, absent), replace(events, begins=None)
     size = len(events)
     ends = np.full(size, size, np.int64)
     for part in PatternStructure(pattern_plan(inner), events).all_parts():
@@ -113,8 +226,7 @@ def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints
 
 
 def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
-    """Return the query of the forbidden pattern, in each window, or in each partition where there is a span."""
-    window = bound.window if bound.window.kind is WindowKind.SLIDING else Window(WindowKind.WHOLE)
+    """Return the query of the forbidden pattern: a gap is no longer than the window or the span."""
     inner = {leaf.var for one in s.absent_patterns(absent.pattern) for leaf in s.leaves(one)}
     numbers = {number: own for own, number in enumerate(absent.groups)}
     return replace(
@@ -130,7 +242,7 @@ def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
             for c in bound.conditions
             if c.names and c.names <= absent.variables
         ),
-        window=window, select=s.Select.ANY, report=s.Report.ANY, having=(), filters=(), returns=(), aggregates=(),
+        select=s.Select.ANY, report=s.Report.ANY, having=(), filters=(), returns=(), aggregates=(),
         group_by=(), order_by=(), limit=None, per_window=False, offset=0, limit_per=(), per_event=None,
         after_match=None, groups=repeated_groups(absent.pattern), absent_patterns=forbidden_patterns(absent.pattern),
     )  # fmt: skip

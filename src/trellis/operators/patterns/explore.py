@@ -18,6 +18,7 @@ from trellis.kernels.explore import report as r
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore import vertices as g
 from trellis.kernels.explore.count import count_groups
+from trellis.kernels.explore.forbidden import forbidden_of_groups
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
 from trellis.kernels.explore.moves import make_moves
@@ -141,6 +142,22 @@ class Exploration:
             found += self._reported(graphs, room, sizes)
         paths = _joined(found)
         return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
+
+    def forbidden(self, groups: Groups, told: Ints, starts: Ints, soonest: bool) -> tuple[Ints, Ints]:
+        """Return all matches, and what terms tell of them; see `forbidden_of_groups`."""
+        compiled, first, last = self.compiled, 0, len(groups)
+        lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        room, found = self._room(groups, first, last), []
+        while True:
+            status, first, *arrays = forbidden_of_groups(
+                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, room.graph,
+                room.due, room.fresh, lo, hi, first, last, told, starts, soonest,
+            )  # fmt: skip
+            found.append(arrays)
+            if status == 0:
+                matches, tuples = zip(*found, strict=True)
+                return np.concatenate(matches), np.concatenate(tuples)
+            room.grow(status, int(hi[first] - lo[first]))
 
     def vertices(self, groups: Groups) -> int:
         """Return how many matches so far there are."""

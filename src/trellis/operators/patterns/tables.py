@@ -26,7 +26,7 @@ from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabe
 from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
-from trellis.plan.registers import ENOUGH, LATE, SO_FAR, GuardTerm, Register, RegisterKind
+from trellis.plan.registers import ENOUGH, LATE, SO_FAR, GuardTerm, Register, RegisterKind, forbidden_paths
 from trellis.plan.views import View, counter
 
 Ints = NDArray[np.int64]
@@ -77,7 +77,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
             "Say the policy of most steps by SELECT.",
         )
     guard_terms, states = variables.guard_terms, States(plan)
-    paths = {v.name: v.groups for v in plan.bound.variables}
+    paths = {v.name: v.groups for v in plan.bound.variables} | dict(forbidden_paths(plan.bound))
     alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
     absent = (*alone, *variables.ends)
     views = (view for one in guard_terms for view in one.views)
@@ -95,10 +95,11 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     rows = _Rows(len(events))
     parts = [
         states.tables(alphabet),
-        letter_tables(alphabet, registers.slots, before if timed else {}),
+        letter_tables(alphabet, registers.slots, before if timed else {}) | _gathers(guard_terms, alphabet, registers),
         terms,
         registers.tables(events.columns, rows),
         _events(events, variables, alphabet, rows),
+        _forbidden(variables, guard_terms),
         _buckets(guard_terms, programs, variables, alphabet, terms, rows),
     ]
     numbers = {
@@ -160,7 +161,7 @@ class _Registers:
         for one in guard_terms:
             for reference in one.references:
                 var = reference.var
-                if reference.which is Which.NTH and var != one.absent:
+                if reference.which is Which.NTH and not one.is_forbidden(var) and not one.is_over(var):
                     most[var] = max(most.get(var, 0), reference.nth or 1)
         self._counts = {var: Register(RegisterKind.COUNT, var, nth) for var, nth in most.items()}
         for one in guard_terms:
@@ -232,6 +233,8 @@ class _Registers:
 
     def _takers(self, register: Register) -> Iterable[int]:
         """Return the letters whose events change a register."""
+        if register.kind is RegisterKind.TUPLES:
+            return ()  # an iteration that begins adds to them
         every = range(len(self.alphabet.letters))
         return every if register.kind is RegisterKind.LENGTH else self.alphabet.takers(register.variable)
 
@@ -279,7 +282,7 @@ def _alike(codes: Ints) -> Ints:
 
 
 SUMMED = (RegisterKind.NUMBER, RegisterKind.SUM, RegisterKind.EXACT_SUM)
-COUNTED = (RegisterKind.COUNT, RegisterKind.TALLY, RegisterKind.LENGTH)
+COUNTED = (RegisterKind.COUNT, RegisterKind.TALLY, RegisterKind.LENGTH, RegisterKind.TUPLES)
 
 
 def _summands(register: Register, values: pa.Array) -> tuple[Ints, Ints, int]:
@@ -333,7 +336,7 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: _R
     needs = [_needs(one, codes, registers) for one in guard_terms]
     loop_begins, _ = ragged([[0] * len(row) for row in loops])
     need_begins, _ = ragged([[0] * len(row) for row in needs])
-    loop = np.array([row for rows in loops for row in rows], np.int64).reshape(-1, 3).T.copy()
+    loop = np.array([row for rows in loops for row in rows], np.int64).reshape(-1, 4).T.copy()
     need = np.array([row for rows in needs for row in rows], np.int64).reshape(-1, 3).T.copy()
     lasting = [
         _lasting(one, alphabet, alphabet.views[view], how)
@@ -348,25 +351,53 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: _R
         t.T_PAIRED: ints(mask(one.paired & one.variables, codes) for one in guard_terms),
         t.T_MOVING: ints(mask(one.moving, codes) for one in guard_terms),
         t.T_BEGINS: ragged([[0] * len(one.references) for one in guard_terms])[0],
-        t.T_VARIABLE: ints(codes.get(reference.var, 0) for _, reference in references),
+        t.T_VARIABLE: ints(codes.get(_seen(one, reference), 0) for one, reference in references),
+        t.T_GATHERED: ints(_is_gathered(one, reference.var) for one, reference in references),
         t.T_KIND: ints(_reference_kind(one, r) for one, r in references),
         t.T_REGISTER: ints(registers.place(one.register(r)) if r.which in SO_FAR else 0 for one, r in references),
         t.T_SO_FAR: ints(mask(one.so_far, codes) for one in guard_terms),
         t.T_RESULT: ints(one.result for one in guard_terms),
         t.T_SLOT: ints(registers.slot(one.register(r)) for one, r in references),
         t.T_LAST: ints(registers.last(r[0]) for _, r in references),
-        t.T_NTH: ints(r[2] or 0 for _, r in references),
+        t.T_NTH: ints(
+            _place_in_tuple(guard_terms, one, r) if one.is_over(r.var) else r.nth or 0 for one, r in references
+        ),
         t.T_COUNT: ints(registers.count(r[0]) for _, r in references),
         t.T_LOOP_BEGINS: loop_begins,
         t.T_LOOP_SLOT: loop[0],
         t.T_LOOP_VARIABLE: loop[1],
-        t.T_LOOP_PAIRS: loop[2],
+        t.T_LOOP_KIND: loop[2],
+        t.T_LOOP_GATHERED: loop[3],
         t.T_NEED_BEGINS: need_begins,
         t.T_NEED_SLOT: need[0],
         t.T_NEED_VARIABLE: need[1],
         t.T_NEED_KIND: need[2],
         t.T_NEED_GROUPS: ints(map(bits, lasting)),
     }
+
+
+def _seen(one: GuardTerm, reference: Reference) -> str:
+    """Return the view that a reference looks at."""
+    return one.gathered.name if one.gathered is not None and one.is_over(reference.var) else reference.var
+
+
+def _place_in_tuple(guard_terms: tuple[GuardTerm, ...], one: GuardTerm, reference: Reference) -> int:
+    """Return the place of what a reference names, of iterations that are over, in the tuples of these."""
+    last = next(other for other in guard_terms if other.gathered == one.gathered and not other.over)
+    assert one.gathered is not None
+    return last.references.index(reference._replace(var=reference.var[len(one.gathered.name) + 1 :]))
+
+
+def _is_gathered(one: GuardTerm, name: str) -> bool:
+    """Return whether what has a name is of the iteration of which a term gathers."""
+    gathered = one.gathered
+    if one.told:
+        return True
+    return (
+        gathered is not None
+        and not one.over
+        and any(view.name == name and gathered.group in view.replaced_by for view in one.views)
+    )
 
 
 def _is_of_two(one: GuardTerm) -> bool:
@@ -391,24 +422,35 @@ def _living_in(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
 
 def _closed_by(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
     """Return the groups whose next iteration makes known what a term waits for."""
-    late = {column.var for column in columns_of(one.condition.value) if column.which in LATE}
+    late = {c.var for c in columns_of(one.condition.value) if c.which in LATE and not one.is_over(c.var)}
     late |= {view.name for view in one.awaited}
     return frozenset().union(*(view.emptied_by for view in one.views if view.name in late))
 
 
 def _reference_kind(one: GuardTerm, reference: Reference) -> int:
-    if reference.var == one.absent:
+    if one.is_forbidden(reference.var):
         return t.OF_ABSENT
+    if one.is_over(reference.var):
+        return t.OF_TUPLE
     return t.OF_BEFORE if reference.function == "LIST" else KINDS[reference.which]
 
 
-def _loops(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
-    found = dict.fromkeys(one.register(reference) for reference in one.references if not reference.function)
+LOOPS = {RegisterKind.PAIRS: t.OVER_PAIRS, RegisterKind.SET: t.OVER_SET, RegisterKind.TUPLES: t.OVER_TUPLES}
+
+
+def _loops(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int, int]]:
+    """Return the sets that a term goes over: the slot, the view, the kind, and whether it gathers their members."""
+    plain = (one.register(r) for r in one.references if not r.function or one.is_over(r.var))
     return [
-        (registers.slots[register], codes[register.variable], int(register.kind is RegisterKind.PAIRS))
-        for register in found
-        if register is not None and register.kind in (RegisterKind.PAIRS, RegisterKind.SET)
-    ]
+        (
+            registers.slots[register],
+            codes[register.variable],
+            LOOPS[register.kind],
+            int(_is_gathered(one, register.variable)),
+        )
+        for register in dict.fromkeys(plain)
+        if register is not None and register.kind in LOOPS
+    ] + [(0, 0, t.OVER_FORBIDDEN, 0)] * any(r.var != one.absent and one.is_forbidden(r.var) for r in one.references)
 
 
 def _needs(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> list[tuple[int, int, int]]:
@@ -419,8 +461,9 @@ def _needs(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> l
         if register is None:
             continue
         var = register.variable
-        how = t.WHILE_ASKED if register.kind <= RegisterKind.NTH or reference.function else t.WHILE_OTHERS
-        if reference.which in SO_FAR:
+        plain = register.kind <= RegisterKind.NTH or register.kind is RegisterKind.TUPLES
+        how = t.WHILE_ASKED if plain or reference.function else t.WHILE_OTHERS
+        if reference.which in SO_FAR and register.kind is not RegisterKind.TUPLES:
             how = t.WHILE_OPEN
         if register.kind is RegisterKind.PAIRS:
             how = t.WHILE_OTHERS
@@ -431,6 +474,24 @@ def _needs(one: GuardTerm, codes: Mapping[str, int], registers: _Registers) -> l
         for other in registers.of_iterations(register):
             found[registers.slots[other], codes[other.variable], t.WHILE_LOOPS] = None
     return [*found]
+
+
+def _gathers(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: _Registers) -> dict[int, Ints]:
+    """Return by letter the terms whose tuples an iteration adds, that is over when the letter begins another."""
+    found = []
+    for letter in alphabet.letters:
+        begun, rows = {*alphabet.begun(letter)}, []
+        for one in guard_terms:
+            view = one.gathered
+            if view is None or one.over or not begun & {*view.path[view.level :]} or begun & view.emptied_by:
+                continue
+            own = (v.name for v in one.views if v.name in one.named and view.group in v.replaced_by)
+            slot = registers.slots[Register(RegisterKind.TUPLES, view.name)]
+            rows.append((one.number, slot, mask(own, alphabet.view_numbers)))
+        found.append(rows)
+    flat = np.array([row for rows in found for row in rows], np.int64).reshape(-1, 3).T.copy()
+    begins, _ = ragged([[0] * len(rows) for rows in found])
+    return {t.L_GATHER_BEGINS: begins, t.L_GATHER_TERM: flat[0], t.L_GATHER_SLOT: flat[1], t.L_GATHER_VIEWS: flat[2]}
 
 
 # --- Events -----------------------------------------------------------------------------------------------------
@@ -448,15 +509,43 @@ def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: _Rows
     starts = np.append(np.flatnonzero(changes), size)
     later = starts[np.searchsorted(starts, places, side="right")]
     names = [*(one.variable for one in alphabet.letters), *alphabet.absent]
-    masks = [np.ones(size, np.bool_) if name in variables.ends else variables.usable[name] for name in names]
-    lists = [np.flatnonzero(mask) for mask in masks]
-    ends = [variables.ends.get(name, own) for name, own in zip(names, lists, strict=True)]
+    masks = [
+        np.bincount(variables.ends[n].begins, minlength=size) if n in variables.ends else variables.usable[n]
+        for n in names
+    ]
+    lists = [
+        variables.ends[n].begins if n in variables.ends else np.flatnonzero(m)
+        for n, m in zip(names, masks, strict=True)
+    ]
     begins = np.concatenate([[0], np.cumsum([len(one) for one in lists])]).astype(np.int64)
     rows.times(same, later, events.until)
     rows.add(t.E_UPTO, [np.concatenate([[0], np.cumsum(mask)]) for mask in masks])
-    nothing = np.empty(0, np.int64)
-    usable, last = (np.concatenate([*rows, nothing]) for rows in (lists, ends))
-    return {t.E_BEGINS: begins, t.E_USABLE: usable, t.E_ENDS: last}
+    return {t.E_BEGINS: begins, t.E_USABLE: np.concatenate([*lists, np.empty(0, np.int64)])}
+
+
+def _forbidden(variables: Variables, guard_terms: tuple[GuardTerm, ...]) -> dict[int, Ints]:
+    """Return the matches of patterns that NOTs forbid as a whole, and what terms name of them."""
+    every = [*variables.ends.values()]
+    of_term, first = np.full(len(guard_terms), -1, np.int64), np.zeros(len(guard_terms), np.int64)
+    begins, tuples, places, size = [], [np.empty(0, np.int64)], 0, 0
+    for found in every:
+        for number, (own, members) in found.tuples.items():
+            of_term[number], first[number] = places, size
+            begins.append(own)
+            tuples.append(members)
+            places += len(own)
+            size += len(members)
+    nothing = [np.empty(0, np.int64)]
+    return {
+        t.C_ENDS: np.concatenate([one.ends for one in every] or nothing),
+        t.C_SOONEST: np.concatenate([np.minimum.accumulate(one.ends[::-1])[::-1] for one in every] or nothing),
+        t.C_LOWS: np.concatenate([one.lows for one in every] or nothing),
+        t.C_HIGHS: np.concatenate([one.highs for one in every] or nothing),
+        t.C_OF_TERM: of_term,
+        t.C_BEGINS: np.concatenate(begins or nothing),
+        t.C_FIRST: first,
+        t.C_TUPLES: np.concatenate(tuples),
+    }
 
 
 def _buckets(

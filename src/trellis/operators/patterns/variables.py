@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.slice import Ints, Slice
+from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
-from trellis.operators.patterns.absent import absent_ends
+from trellis.operators.patterns.absent import ForbiddenMatches, forbidden_matches
 from trellis.plan.plan import Plan
 from trellis.plan.registers import GuardTerm, guard_terms_of
 
@@ -30,19 +30,19 @@ class Variables:
     guard_terms
         The terms of the other conditions.
     ends
-        For each pattern that a NOT forbids as a whole, and each event, the last event of the match of it that ends
-        first among those that begin there or later; the number of events where there is none.
+        For each pattern that a NOT forbids as a whole its matches.
     """
 
     usable: Mapping[str, Mask]
     codes: Mapping[str, int]
     guard_terms: tuple[GuardTerm, ...]
-    ends: Mapping[str, Ints] = field(default_factory=dict)
+    ends: Mapping[str, ForbiddenMatches] = field(default_factory=dict)
 
 
 def make_variables(plan: Plan, events: Slice) -> Variables:
     """Return the variables of a plan over a slice."""
     usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
     bound = [v.name for v in plan.bound.variables if not v.absent]
-    ends = {one.name: absent_ends(plan, one, events, usable) for one in plan.bound.absent_patterns}
-    return Variables(usable, {name: code for code, name in enumerate(bound)}, guard_terms_of(plan.bound), ends)
+    terms = guard_terms_of(plan.bound)
+    ends = {one.name: forbidden_matches(plan, one, events, usable, terms) for one in plan.bound.absent_patterns}
+    return Variables(usable, {name: code for code, name in enumerate(bound)}, terms, ends)

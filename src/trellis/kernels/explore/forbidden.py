@@ -1,0 +1,114 @@
+"""The matches of a pattern that a NOT forbids, with what conditions compare with events outside."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from trellis.kernels.arrays import grown
+from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.graph import explore
+from trellis.kernels.explore.iterations import gather
+from trellis.kernels.explore.lists import FULL, keep
+from trellis.kernels.explore.matches import BOUND, EVENT, NO_ROOM, SLOTS
+from trellis.kernels.explore.vertices import forget_graph
+from trellis.kernels.jit import njit
+
+MARK = -7  # the first of lists that tell of a match
+
+
+@njit(cache=True, nogil=True)
+def forbidden_of_groups(
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, told,
+    starts, soonest,
+):  # fmt: skip
+    """Return the matches of the groups from `first` to `last`; a status, 0 or what there was no room for; and where.
+
+    Parameters
+    ----------
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh
+        What the exploration goes by, and works in.
+    groups_lo, groups_hi, first, last
+        The groups.
+    told
+        int64 (terms, 3): terms that are told, the slots of what they have gathered or -1, and the views that they name.
+    starts
+        The slots of first events of variables; a match begins with the first of these.
+    soonest
+        Whether only the match that ends first counts of those that begin with the same event and tell the same.
+
+    Returns
+    -------
+    status, group
+        0, or what there was no room for; and the group that it happened in.
+    found, tuples
+        int64 (matches, 2 + terms): the first and last event, and how many tuples each term tells; and these tuples.
+    """
+    width = 2 + told.shape[0]
+    found, tuples = np.empty((1024, width), np.int64), np.empty(4096, np.int64)
+    row, key = np.empty(graph.rows.shape[1], np.int64), np.empty(2 + width, np.int64)
+    size = used = status = 0
+    group = first
+    while group < last:
+        lo, hi = groups_lo[group], groups_hi[group]
+        whole_size, whole_used = size, used
+        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
+        for home in range((hi - lo) * tables[t.VARIABLES] if status == 0 else 0):
+            vertex = np.int64(graph.heads[home]) - 1
+            while vertex >= 0 and status == 0:
+                if graph.complete[vertex]:
+                    status = _note(tables, columns, lists, scratch, graph.rows[vertex], told, starts, soonest, key)
+                    if status > 0:
+                        status = 0
+                        if size == found.shape[0]:
+                            found = _grown_rows(found)
+                        found[size, 0], found[size, 1] = key[1], graph.rows[vertex, EVENT]
+                        for i in range(told.shape[0]):
+                            number = key[3 + i]
+                            begin, end = lists.ends[number - 1] if number else 0, lists.ends[number]
+                            found[size, 2 + i] = end - begin
+                            for k in range(begin, end):
+                                one = lists.values[k]
+                                for v in range(lists.ends[one - 1], lists.ends[one]):
+                                    if used == tuples.shape[0]:
+                                        tuples = grown(tuples, used, 2 * used)
+                                    tuples[used] = lists.values[v]
+                                    used += 1
+                        size += 1
+                vertex = np.int64(graph.link[vertex]) - 1
+        forget_graph(graph, lo, hi, tables[t.VARIABLES])
+        if status < 0:
+            size, used = whole_size, whole_used
+            break
+        group += 1
+    return status, group, found[:size], tuples[:used]
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _note(tables, columns, lists, scratch, row, told, starts, soonest, key):
+    """Write what a match tells, as a list with a mark; return 1 if it is to be noted, 0, or `NO_ROOM`."""
+    begin = np.int64(-1)
+    for i in range(starts.shape[0]):
+        event = row[SLOTS + starts[i]]
+        if event >= 0 and (begin < 0 or event < begin):
+            begin = event
+    key[0], key[1], key[2] = MARK, begin, np.int64(0) if soonest else row[EVENT]
+    for i in range(told.shape[0]):
+        known = row[SLOTS + told[i, 1]] if told[i, 1] >= 0 else np.int64(0)
+        if not told[i, 2] & ~row[BOUND]:
+            known = gather(tables, columns, lists, scratch, told[i, 0], row, known)
+            if known == FULL:
+                return np.int64(NO_ROOM)
+        key[3 + i] = max(known, 0)
+    before = lists.used[0]
+    number = keep(lists, key, 3 + told.shape[0])
+    return np.int64(NO_ROOM) if number == FULL else np.int64(number == before)
+
+
+@njit(cache=True, nogil=True)
+def _grown_rows(rows):
+    """Return rows with twice the room."""
+    more = np.empty((2 * rows.shape[0], rows.shape[1]), np.int64)
+    for i in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            more[i, k] = rows[i, k]
+    return more
