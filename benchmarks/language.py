@@ -30,6 +30,7 @@ QUERIES: dict[str, dict[str, str]] = {
     "Groups": {
         "SEQ(...)+": AB,
         "SEQ(...){n,m}": "SEQ(SEQ(A a, B b){2,3} g[], C c) WHERE [part]",
+        "each iteration": f"SEQ(SEQ(A a, B b)+ g[], C c) WHERE [part] AND a.price + b.price < 2 * c.price {NEXT}",
         "OR(...)*": "SEQ(A a, OR(B b, C c)* g[], D d) WHERE [part]",
         "AND(...)+": f"SEQ(A a, AND(B b, C c)+ g[], D d) WHERE [part] {NEXT}",
         "nested": f"SEQ(SEQ(A a, B+ b[])+ h[], C c)+ g[] WHERE [part] {NEXT}",
@@ -72,6 +73,8 @@ QUERIES: dict[str, dict[str, str]] = {
         "inside AND": "AND(A a, B b, NOT(D d)) WHERE [part] AND d.price > 110",
         "inside AND in SEQ": "SEQ(A a, AND(B b, NOT(D d)), C c) WHERE [part]",
         "of a composite": "SEQ(A a, NOT(SEQ(B b, D d)), C c) WHERE [part]",
+        "of a composite, compared": "SEQ(A a, NOT(SEQ(B b, D d)), C c) WHERE [part] AND b.price > a.price",
+        "with NOT at its edge": "SEQ(A a, NOT(SEQ(NOT(B b), D d)), C c) WHERE [part]",
         "of a group, in NOT": "SEQ(A a, NOT(SEQ(B b, NOT(C c), D d){2,}), C e) WHERE [part]",
         "inside AND of a group": f"SEQ(C x, AND(A a, B b, NOT(D d))+ g[], C c) WHERE [part] {NEXT}",
         "beside an optional part": "SEQ(A a, NOT(D d), B? b, C c) WHERE [part]",

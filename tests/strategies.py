@@ -634,6 +634,9 @@ def _absent(draw: Any, absent: Absents) -> s.Absent:
     if kind is s.Seq and not s.may_be_empty(last) and draw(st.integers(0, 2)) == 0:
         parts = (singles[0], draw(_absent(absent)), last)
     made = not_empty(kind(parts))
+    if kind is s.Seq and draw(st.integers(0, 3)) == 0:
+        edge = s.Absent((s.Single(draw(st.sampled_from(TYPES)), next(absent.names)),))
+        return s.Absent((s.Seq((edge, *made.parts) if draw(st.booleans()) else (*made.parts, edge)),))
     if draw(st.integers(0, 2)) == 0:
         label = f"q{next(absent.names)}" if draw(st.booleans()) else None
         made = s.Group(made, *draw(st.sampled_from([(1, None), (2, None), (2, 2), (2, 3)])), label)
@@ -743,10 +746,22 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
     forbidden = {leaf.var: one for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
 
+    inner = {leaf.var for one in {*forbidden.values()} for deep in s.absent_patterns(one) for leaf in s.leaves(deep)}
+    at_edges = {
+        leaf.var
+        for one in {*forbidden.values()}
+        if isinstance(one, s.Seq)
+        for part in (one.parts[0], one.parts[-1])
+        if isinstance(part, s.Absent)
+        for leaf in s.leaves(part)
+    }
+
     def may_meet(name: str, var: str) -> bool:
-        """Tell whether conditions may compare two variables: of one NOT, or of none but for a single event."""
+        """Tell whether conditions may compare two variables: of one NOT, or one of them of none."""
         one, other = forbidden.get(name), forbidden.get(var)
-        return one is other or (None in (one, other) and isinstance(one or other, s.Single))
+        if one is other:
+            return not {name, var} & at_edges
+        return None in (one, other) and not {name, var} & inner
 
     names = sorted({leaf.var for leaf in leaves})
     found = []

@@ -121,9 +121,12 @@ def test_a_damaged_file_is_compiled_anew(copied: Path, tmp_path: Path) -> None:
 def test_a_stamp_covers_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "KERNELS", tmp_path)
     (tmp_path / "inner").mkdir()
-    files = {name: tmp_path / name for name in ("outer.py", "inner/__init__.py", "inner/middle.py", "alone.py")}
-    imports = "from trellis.kernels.inner.middle import f\n"
+    files = {
+        name: tmp_path / name for name in ("outer.py", "inner/__init__.py", "inner/middle.py", "inner/t.py", "alone.py")
+    }
+    imports = "from trellis.kernels.inner.middle import f\nfrom trellis.kernels.inner import t as numbers\n"
     files["outer.py"].write_text(imports)
+    files["inner/t.py"].write_text("")
     files["inner/middle.py"].write_text("from trellis.kernels.inner import g\n")
     files["inner/__init__.py"].write_text("")
     files["alone.py"].write_text("")
@@ -137,10 +140,10 @@ def test_a_stamp_covers_what_is_imported(tmp_path: Path, monkeypatch: pytest.Mon
     files["alone.py"].write_text("1")
     assert stamp() == first
     seen = {first}
-    for name in ("outer.py", "inner/middle.py", "inner/__init__.py"):
+    for name in ("outer.py", "inner/middle.py", "inner/__init__.py", "inner/t.py"):
         files[name].write_text(files[name].read_text() + "# changed\n")
         seen.add(stamp())
-    assert len(seen) == 4
+    assert len(seen) == 5
     cache.stamp.cache_clear()
 
 

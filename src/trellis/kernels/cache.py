@@ -41,7 +41,7 @@ PROCESSORS = {"x86_64": "x86-64-v3"}
 _THIS = Path(__file__)
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 _DAMAGE = (AttributeError, EOFError, ImportError, TypeError, ValueError, pickle.UnpicklingError, zlib.error)
-_IMPORT = re.compile(r"^from (trellis\.kernels[\w.]*) import ", re.MULTILINE)
+_IMPORT = re.compile(r"^from (trellis\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
 def processor() -> str:
@@ -93,8 +93,10 @@ def _text(file: Path) -> bytes:
 @cache
 def _imported(file: Path) -> frozenset[Path]:
     """Return the files of the kernels that a file imports by name."""
-    names = _IMPORT.findall(_text(file).decode())
-    places = [KERNELS.joinpath(*name.split(".")[2:]) for name in names]
+    found = _IMPORT.findall(_text(file).decode())
+    packages = [(KERNELS.joinpath(*name.split(".")[2:]), names) for name, names in found]
+    places = [package for package, _ in packages]
+    places += [package / name for package, names in packages for name in re.findall(r"\w+", names)]
     return frozenset(
         found
         for place in places

@@ -10,6 +10,7 @@ from typing import Any
 
 from trellis.errors import BindError, UsageError, did_you_mean
 from trellis.language import syntax as s
+from trellis.language.absent import apart
 from trellis.language.bound import (
     BoundQuery,
     NamedOutput,
@@ -63,7 +64,7 @@ def bind(
     BindError
         If the query does not fit; says where and what to do.
     """
-    query = replace(query, pattern=once_inside_not(query.pattern))
+    query = replace(query, pattern=once_inside_not(apart(query.pattern)))
     variables = _variables(query.pattern, text)
     groups = repeated_groups(query.pattern)
     labels = labels_of(query.pattern)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from lark import Token
 
 from trellis.language import syntax as s
+from trellis.language.absent import without_edges
 from trellis.language.building import Builder, PatternName, Quantifier, UntilWord, at, name_of, span_of
 
 MOST_TIMES = 1000  # bounds of a quantifier: each is a state of the automaton
@@ -118,8 +119,9 @@ class PatternBuilder(Builder):
     def _check_absent(self, event: s.Node) -> None:
         """Refuse what NOT cannot forbid: a NOT at its edge, words of steps, and what can match without any event."""
         for absent in _absent_at_edge(event):
-            hint = "Put it between two parts: `NOT(SEQ(A a, NOT(B b), C c))`."
-            self.fail("a NOT inside of NOT stands behind an event and before one", absent.span, hint)
+            if absent not in _first_and_last(event):
+                hint = "Put it between two parts, or first or last in the SEQ: `NOT(SEQ(NOT(A a), B b))`."
+                self.fail("a NOT at the edge of NOT is the first or last part of its SEQ", absent.span, hint)
         for node in s.walk(event):
             words = isinstance(node, s.Kleene) and (node.policy is not None or node.greedy or node.until is not None)
             words |= isinstance(node, s.Group) and node.policy is not None
@@ -255,6 +257,15 @@ def _absent_at_edge(node: s.Node, before: bool = False, behind: bool = False) ->
     else:
         for child in s.children(node):
             yield from _absent_at_edge(child, before, behind)
+
+
+def _first_and_last(event: s.Node) -> list[s.Node]:
+    """Return the parts with which a pattern inside NOT, or each arm of it, begins and ends, as far as they are NOTs."""
+    if isinstance(event, s.Or):
+        return [part for arm in event.arms for part in _first_and_last(arm)]
+    before, _, after = without_edges(cast(s.Pattern, event))
+    absents = [part for part in event.parts if isinstance(part, s.Absent)] if isinstance(event, s.Seq) else []
+    return [one for one in absents if {*one.events} & {*before, *after}]
 
 
 def _elements(c: list[Any]) -> list[s.Node]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.absent import forbidden_patterns, names_in
+from trellis.language.absent import forbidden_patterns, names_in, without_edges
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
 from trellis.language.printer import condition_text
 from trellis.language.values import Scope, bind_condition
@@ -70,12 +70,20 @@ def bind_absent_patterns(
     forbidden = [*s.absent_patterns(query.pattern)]
     names = [frozenset(names_in(one)) for one in forbidden]
     nested = {leaf.var for one in forbidden for inner in s.absent_patterns(one) for leaf in s.leaves(inner)}
+    at_edges = [edge for one in forbidden for some in without_edges(one)[::2] for edge in some]
+    for edge in at_edges:
+        if without_edges(edge)[1] is not edge:
+            scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", edge, "Say it in two queries.")
     written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
     for condition, node in zip(conditions, written, strict=False):
         named = condition.names - {""}
         if any(column.at is not None and column.var in nested for column in columns_of(condition.value)):
             hint = "Name a variable that takes events."
             scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
+        for own in map(frozenset, map(names_in, at_edges)):
+            if own & named and not own >= named:
+                what = f"`{condition.text}` compares `{min(own & named)}` of a NOT at the edge of a NOT with another"
+                scope.fail(what, node, "Put that NOT between two parts, or compare it with constants.")
         inside = [own & named for own in names if own & named]
         if any(own >= named for own in names) or not inside:
             continue

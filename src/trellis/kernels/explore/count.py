@@ -155,7 +155,7 @@ def _kept_event(tables, columns, lists, row, event, lo):
     if not tables[t.NOTS]:
         return np.int64(t.NONE)
     same = columns[t.SAME_ROW, event]
-    if tables[t.GROUPS]:
+    if tables[t.GROUPS] or tables[t.EDGED]:
         return same
     kept = np.int64(t.NONE)
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
@@ -177,6 +177,8 @@ def _kept_event(tables, columns, lists, row, event, lo):
 @njit(cache=True, nogil=True, _nrt=False)
 def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
     """Return whether a class never takes an event of a variable again: what is forbidden lies behind its last event."""
+    if tables[t.EDGED]:  # what is forbidden now may be none in a longer gap
+        return False
     begin, bound = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, row[BOUND]
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
         state = lists.values[b]

@@ -28,11 +28,11 @@ FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
-VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS, RESULTS, BASES, GROUPS, ALONE = range(12)
+VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS, RESULTS, BASES, GROUPS, ALONE, EDGED = range(13)
 """Numbers at the head of the tables: of letters, which these pages call variables as well, terms, events, numbers of a
 match, variables of NOT, policies of steps, terms of HAVING; the greedy letters, as bits; whether the window is a span;
-of variables in the proper sense, of repeated groups, and of the variables of NOT that forbid single events. Where no
-group is repeated letters are the variables."""
+of variables in the proper sense, of repeated groups, and of the variables of NOT that forbid single events; whether one
+forbids what has a NOT at its edge. Where no group is repeated letters are the variables."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,
@@ -47,7 +47,7 @@ group is repeated letters are the variables."""
     R_VIEW, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_UPTO, C_ENDS, C_SOONEST, C_LOWS, C_HIGHS, C_OF_TERM, C_BEGINS, C_FIRST, C_TUPLES,
     B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(12, 111)  # fmt: skip
+) = range(13, 112)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -93,7 +93,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 111
+HEAD = 112
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

@@ -18,7 +18,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.language import syntax as s
-from trellis.language.absent import forbidden_patterns
+from trellis.language.absent import forbidden_patterns, names_in, without_edges
 from trellis.language.bound import (
     AbsentPattern,
     BoundQuery,
@@ -29,7 +29,7 @@ from trellis.language.bound import (
     Value,
     columns_of,
 )
-from trellis.language.groups import repeated_groups
+from trellis.language.groups import is_repeated, repeated_groups, walk_paths
 from trellis.language.schema import INTEGER
 from trellis.plan.choice import pattern_plan
 from trellis.plan.plan import Plan
@@ -73,10 +73,34 @@ def forbidden_matches(
 ) -> ForbiddenMatches:
     """Return the matches of a pattern that a NOT forbids; `guard_terms` are those of the query."""
     size, told = len(events), columns_from_inside(plan.bound, absent)
-    if not told:
+    before, _, after = without_edges(absent.pattern)
+    if not (told or before or after):
         ends = absent_ends(plan, absent, events, usable)
         return ForbiddenMatches(np.arange(size), ends, np.full(size, -1), np.full(size, size))
-    return _told_matches(plan.bound, absent, events, told, guard_terms)
+    found = _told_matches(plan.bound, absent, events, told, guard_terms)
+    lows, highs = found.lows, found.highs
+    later = later_times(events.ticks, events.bounds)
+    same = np.searchsorted(later, np.arange(size), side="right")  # the first event of the same time
+    for one in before:
+        lows = np.maximum(lows, np.searchsorted(_ends_of(plan, absent, one, events, usable), same[found.begins]) - 1)
+    for one in after:
+        highs = np.minimum(highs, np.append(_ends_of(plan, absent, one, events, usable), size)[later[found.ends]])
+    return replace(found, lows=lows, highs=highs)
+
+
+def _ends_of(plan: Plan, absent: AbsentPattern, pattern: s.Pattern, events: Slice, usable: Masks) -> Ints:
+    """Return for each event where the first match from there on ends, of what a NOT at the edge of a NOT forbids."""
+    if isinstance(pattern, s.Single):
+        return _next_of(usable[pattern.var])
+    return absent_ends(plan, _part(absent, pattern), events, usable)
+
+
+def _part(absent: AbsentPattern, pattern: s.Pattern) -> AbsentPattern:
+    """Return a part of a pattern that a NOT forbids as one of its own."""
+    numbers = {id(node): path[-1] for node, path in walk_paths(absent.pattern) if is_repeated(node)}
+    own = {path[-1]: absent.groups[numbers[id(node)]] for node, path in walk_paths(pattern) if is_repeated(node)}
+    groups = tuple(own[i] for i in range(len(own)))
+    return replace(absent, pattern=pattern, variables=frozenset(names_in(pattern)), groups=groups)
 
 
 def _told_matches(
@@ -86,7 +110,9 @@ def _told_matches(
     from trellis.operators.patterns.explore import Exploration  # late: it asks for this
     from trellis.operators.patterns.variables import make_variables
 
-    inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
+    _, core, after = without_edges(absent.pattern)
+    alone = _part(absent, core)
+    inner, numbers = _bound_alone(bound, alone), {number: own for own, number in enumerate(alone.groups)}
     events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))}, begins=None)
     asked = [one for one in terms if one.absent == absent.name and _numbers(one)]
     named = [tuple(cast(Column, _numbered(columns[k], numbers)) for k in _numbers(one)) for one in asked]
@@ -108,7 +134,7 @@ def _told_matches(
         for one in telling[: len(asked)]
     ], np.int64).reshape(-1, 3)  # fmt: skip
     starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
-    found, tuples = exploration.forbidden(events.groups, told, np.array([*starts], np.int64), True)
+    found, tuples = exploration.forbidden(events.groups, told, np.array([*starts], np.int64), not after)
     order = np.argsort(found[:, 0], kind="stable")
     return ForbiddenMatches(
         found[order, 0], found[order, 1], np.full(len(found), -1), np.full(len(found), len(events)),

@@ -20,6 +20,7 @@ from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
 from trellis.kernels.expression.program import COMPARE_COLUMNS, EQUAL
+from trellis.language.absent import without_edges
 from trellis.language.bound import Reference, WindowKind, columns_of
 from trellis.language.syntax import Which
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
@@ -77,6 +78,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
             "Say the policy of most steps by SELECT.",
         )
     guard_terms, states = variables.guard_terms, States(plan)
+    _refuse_reaching_back(plan, states)
     paths = {v.name: v.groups for v in plan.bound.variables} | dict(forbidden_paths(plan.bound))
     alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
     absent = (*alone, *variables.ends)
@@ -115,11 +117,24 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
         t.RESULTS: sum(one.result for one in guard_terms),
         t.GROUPS: len(plan.bound.groups),
         t.ALONE: len(alone),
+        t.EDGED: int(any(without_edges(one.pattern)[1] is not one.pattern for one in plan.bound.absent_patterns)),
     }
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
     slots = tuple(registers.slots)
     return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, terms[t.T_BEGINS], alphabet)
+
+
+def _refuse_reaching_back(plan: Plan, states: States) -> None:
+    """Refuse a NOT whose gap begins later as a match goes on, if what it forbids begins with another NOT."""
+    closing = {name for one in states.flat for g in one.guards if g.closing and not g.after for name in g.absent}
+    if plan.bound.window.kind is WindowKind.SPAN and any(
+        without_edges(p.pattern)[0] for p in plan.bound.absent_patterns if p.name in closing
+    ):
+        raise TrellisError(
+            "a NOT at the beginning of a repeated group forbids what begins with a NOT, while WITHIN has no SLIDE",
+            "Say WITHIN ... SLIDE, or put an event before the group.",
+        )
 
 
 class _Rows:

@@ -78,13 +78,17 @@ class GroupCollector:
 
     def add(self, events: Slice) -> None:
         """Note the groups of a slice."""
-        self.ties += count_ties(events, self._counted(events))
+        self.ties += self.ties_of(events)
         self._windows = [np.unique(np.concatenate([*self._windows, events.groups.number]))]
         if not self.partition:
             return
         firsts = pa.array(events.bounds[:-1])
         met = pa.table({f"p{i}": events.columns[name].take(firsts) for i, name in enumerate(self.partition)})
         self._partitions.append(met)
+
+    def ties_of(self, events: Slice) -> TieCount:
+        """Return the ties of a slice, each event counted once."""
+        return count_ties(events, self._counted(events))
 
     def _counted(self, events: Slice) -> NDArray[np.bool_] | None:
         """Return which events are counted here: of the copies of an event that in the batch of its last window."""

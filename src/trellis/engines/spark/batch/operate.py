@@ -51,7 +51,8 @@ class Work:
     `pick` and `pick events`.
 
     `picks` has for a group, by `group_key`, the places and the ranks of the trends that are wanted. `length` is the
-    number of windows in a window batch, `memory` what a worker has, if that is not to be found out there.
+    number of windows in a window batch, `memory` what a worker has, if that is not to be found out there. `ties` is
+    where a lazy frame's tasks add the ties that they meet.
     """
 
     plan: Plan
@@ -60,6 +61,7 @@ class Work:
     picks: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     length: int = 1
     memory: int | None = None
+    ties: Any = None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task, in the order (group, time, id), and give the results of its groups."""
@@ -70,7 +72,10 @@ class Work:
     def operators(self, batches: Iterable[pa.RecordBatch]) -> Iterator[QueryOperator]:
         """Yield the operators over the groups of a task, some groups at a time."""
         for table in whole_groups(batches, self.boundary, self.memory):
-            yield make_operator(self.plan, make_slice(self.plan, table, self.length))
+            events = make_slice(self.plan, table, self.length)
+            if self.ties is not None:
+                self.ties.add(GroupCollector(self.plan.bound, ()).ties_of(events))
+            yield make_operator(self.plan, events)
 
     def answer(self, operator: QueryOperator) -> Iterator[pa.RecordBatch]:
         """Yield the answer for the groups of an operator."""

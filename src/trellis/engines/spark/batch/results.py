@@ -49,6 +49,7 @@ from trellis.engines.spark.batch.ranges import (
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.batch.spread import spread
+from trellis.engines.spark.batch.tie_watch import watch_ties
 from trellis.engines.spark.batch.tiles import TiledGroups, events_of_a_tile
 from trellis.engines.spark.batch.writing import reports_of, written, written_here
 from trellis.engines.spark.session.failures import in_driver
@@ -299,7 +300,14 @@ class SparkResults(Results):
         """Return a lazy frame of what the operators give, in columns with the names of `output_names`."""
         plan = plan or self.plan
         rows = rows or self._lazy(plan)
-        return rows.grouped().mapInArrow(self._work(plan, what), from_arrow_schema(inside_schema(schema)))
+        return rows.grouped().mapInArrow(self._lazy_work(plan, what), from_arrow_schema(inside_schema(schema)))
+
+    def _lazy_work(self, plan: Plan, what: str) -> Work:
+        """Return the work of a frame that users run themselves: its tasks tell the driver of ties."""
+        schema = plan.bound.schema
+        assert schema is not None
+        told = "facts" in self._known
+        return replace(self._work(plan, what), ties=None if told else watch_ties(self._session, schema))
 
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""
@@ -356,7 +364,7 @@ class SparkResults(Results):
 
     def _listed(self, rows: Split, schema: pa.Schema) -> DataFrame:
         """Return all rows in no order; tasks share the groups that have many."""
-        return spread(self._work(self.plan, "list"), rows.grouped(), inside_schema(schema), self.tasks)
+        return spread(self._lazy_work(self.plan, "list"), rows.grouped(), inside_schema(schema), self.tasks)
 
     def _merged(self, rows: Split, what: str, schema: pa.Schema) -> DataFrame:
         """Apply ORDER BY, LIMIT and OFFSET over all groups."""

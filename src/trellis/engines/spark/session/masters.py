@@ -40,6 +40,11 @@ def check_master(master: str) -> None:
         raise UsageError(f"no {what} answers at {master}", "Check that it runs there, and that it can be reached.")
 
 
+def is_connect(session: SparkSession) -> bool:
+    """Return whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
 def refuse_connect(session: SparkSession, what: str, instead: str) -> None:
     """Refuse a session of Spark Connect for what this process does with each batch of a stream: there it cannot.
 
@@ -52,7 +57,7 @@ def refuse_connect(session: SparkSession, what: str, instead: str) -> None:
     instead
         A hint to what works.
     """
-    if type(session).__module__.startswith("pyspark.sql.connect"):
+    if is_connect(session):
         raise UsageError(
             f"{what} writes each batch from this process, which Spark Connect does not let a client do",
             f"Run it with --master spark://HOST:PORT, yarn, k8s://... or local[*]{instead}.",
