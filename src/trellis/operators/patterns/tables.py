@@ -577,7 +577,8 @@ def _buckets(
     for number, one in enumerate(guard_terms):
         instructions = programs.instructions(number)
         code = instructions[0]
-        if one.absent is not None or len(instructions) > 1 or code[0] != COMPARE_COLUMNS or code[1] != EQUAL:
+        apart = one.absent is not None or one.over or one.told
+        if apart or len(instructions) > 1 or code[0] != COMPARE_COLUMNS or code[1] != EQUAL:
             continue
         sides = [(code[2], int(code[3])), (code[4], int(code[5]))]
         for (own, mine), (other, theirs) in (sides, sides[::-1]):
