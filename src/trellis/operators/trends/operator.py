@@ -220,7 +220,7 @@ class TrendOperator(QueryOperator):
 
     @cached_property
     def _firsts(self) -> dict[int, IndexUnranker | None]:
-        """What is known of the first tasks."""
+        """The trends of tasks by small ranks, as far as they were asked for."""
         return {}
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
