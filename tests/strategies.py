@@ -551,6 +551,7 @@ def across_one(draw: Any, var: str, clock: Clock) -> s.Condition:
 # --- General patterns -------------------------------------------------------------------------------------
 
 TYPES = ("A", "B")
+TYPED = (*TYPES * 3, "C")  # of the events of a table
 
 
 class Absents:
@@ -703,15 +704,16 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
 
 @st.composite
 def general_case(
-    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False
-) -> Case:
-    """Draw a query over a general pattern and a table with a type column for it; see `patterns`.
+    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False,
+    table: Table | None = None,
+) -> Case:  # fmt: skip
+    """Draw a query over a general pattern and a table with a type column for it, or that is given; see `patterns`.
 
     With `clauses` there may be HAVING, RETURN, AGGREGATE, ORDER BY, LIMIT and OFFSET, of one of the variables; with
     `words` there are policies of single steps, greedy and UNTIL.
     """
     pattern = draw(patterns(most_leaves, nots))
-    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    table = table or draw(tables(types=TYPED, most=most))
     if words:
         pattern = draw(worded(pattern, table.clock))
     conditions = draw(general_conditions(pattern, table.clock))
@@ -734,6 +736,15 @@ def general_case(
         within=draw(st.one_of(st.none(), withins(table.clock))),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def queries_on(draw: Any, table: Table) -> Case:
+    """Draw a query of any shape over a table, with every clause, or with words at its steps."""
+    way = draw(st.integers(0, 3))
+    if way == 0:
+        return draw(fixed_case(table=table))
+    return draw(general_case(table=table, clauses=way > 1, words=way == 1))
 
 
 @st.composite
@@ -927,11 +938,11 @@ def across_three(draw: Any, names: Sequence[str], clock: Clock) -> s.Condition:
 
 
 @st.composite
-def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
-    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too."""
+def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4, table: Table | None = None) -> Case:
+    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too, and a table."""
     absent = Absents(draw(st.sampled_from([4, 9, 9])))
     pattern = not_empty(draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent)))
-    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    table = table or draw(tables(types=TYPED, most=most))
     leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
     negated = {leaf.var for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     names = sorted({leaf.var for leaf in leaves} - negated)
