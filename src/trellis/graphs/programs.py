@@ -284,8 +284,8 @@ class Cliques(VertexProgram):
         if type(self) is not Cliques:
             return None
         (place,) = graph.places([self.vertex])
-        if place is None:
-            refuse_unknown(graph, [self.vertex])
+        refuse_unknown(graph, [] if place is not None else [self.vertex])
+        assert place is not None
         offsets, edges = block().in_edges
         near = edges.source[offsets[place] : offsets[place + 1]]
         self.rows = paths.near_rows(offsets, edges.source, place)
