@@ -1,9 +1,10 @@
 """Counts of groups that are larger than a machine: Spark moves the messages of `trellis.operators.trends.tiles`.
 
 The events of such a group are shuffled twice, to tiles of time and to columns of values, and stay there as places and
-ranges of places. Messages come sorted, so that a task holds one tile or column at a time, and one message. Then tiles are counted from the last to the first. When all of a later half are counted, they give
-their numbers to the columns, and the columns give sums to all tiles of the earlier half; each half is counted in the
-same way. So for `k` tiles numbers of paths are shuffled about log k times, and a tile waits for those behind it.
+ranges of places. Messages come sorted, so that a task holds one tile or column at a time, and one message. Then tiles
+are counted from the last to the first. When all of a later half are counted, they give their numbers to the columns,
+and the columns give sums to all tiles of the earlier half; each half is counted in the same way. So for `k` tiles
+numbers of paths are shuffled about log k times, and a tile waits for those behind it.
 """
 
 from __future__ import annotations
