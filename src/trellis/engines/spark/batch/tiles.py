@@ -256,7 +256,7 @@ class _TileRows:
         self.first_over = np.full((tiling.columns, 3), tiles.NEVER)
 
     def rows(self, table: pa.Table) -> Iterator[Message]:
-        """Yield what columns are told about the next events."""
+        """Yield the messages about the next events."""
         plan, borders, number = self.tiling.plan, self.tiling.column_borders, table.num_rows
         before = table.slice(0, 1) if self.last is None else self.last
         events = events_in(plan, pa.concat_tables([table, borders, before]))
