@@ -98,13 +98,13 @@ def _removals(log: DataFrame) -> DataFrame:
 
 
 def _since_removal(rows: DataFrame, gone: DataFrame, end: str) -> DataFrame:
-    """Return what was said since a vertex was removed for the last time."""
+    """Return the rows since a vertex was removed for the last time."""
     found = rows.join(gone, f.col(end) == f.col("gone_v"), "left")
     return found.where(f.col("gone").isNull() | (f.col("seq") > f.col("gone"))).drop("gone_v", "gone")
 
 
 def _since(rows: DataFrame, *of: str) -> DataFrame:
-    """Return what was added since the last removal."""
+    """Return the additions since the last removal."""
     cut = f.max(f.when(~f.col("add"), f.col("seq"))).over(Window.partitionBy(*of))
     found = rows.withColumn("cut", cut).where(f.col("add") & (f.col("cut").isNull() | (f.col("seq") > f.col("cut"))))
     return found.drop("cut")
