@@ -113,16 +113,16 @@ def _since(rows: DataFrame, *of: str) -> DataFrame:
 def _refuse_missing(vertices: DataFrame, edges: DataFrame, removals: DataFrame) -> None:
     """Refuse the first removal of something that is not there at its turn."""
 
-    def asked(rows: DataFrame, *of: str) -> DataFrame:
+    def strict_removals(rows: DataFrame, *of: str) -> DataFrame:
         order = Window.partitionBy(*of).orderBy("seq")
         before = rows.withColumn("was", f.lag("add").over(order)).withColumn("since", f.lag("seq").over(order))
         return before.where("strict")
 
-    said = asked(vertices, "v")
+    said = strict_removals(vertices, "v")
     found = [
         row for row in [said.where("was is null or not was").orderBy("seq").select("seq", "v").head()] if row
     ]  # fmt: skip
-    of_edges = asked(edges, "s", "t").select("seq", "s", "t", "was", "since")
+    of_edges = strict_removals(edges, "s", "t").select("seq", "s", "t", "was", "since")
     lost = of_edges.where("was is null or not was").select("seq", "s", "t")
     for end in "st":  # an edge goes with its ends
         ends = of_edges.where("was").join(removals, f.col(end) == f.col("gone_v"))
