@@ -81,7 +81,7 @@ class WideOutput:
 
 
 def wide_outputs(queries: Sequence[StandingQuery]) -> dict[WorkKey, WideOutput]:
-    """Return what several queries aggregate of the same trends, by their key."""
+    """Return the items that several queries aggregate of the same trends, by their key."""
     found: dict[WorkKey, list[StandingQuery]] = {}
     for one in queries:
         if one.bound.aggregates and not one.summed and _may_share(one.plan) and not needs_listing(one.bound):
