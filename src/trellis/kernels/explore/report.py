@@ -356,6 +356,30 @@ def every_match(graph):
     )
 
 
+@njit(cache=True, nogil=True)
+def is_single(graph):
+    """Return whether a vertex depends on its event and variable alone."""
+    for v in range(graph.events.shape[0]):  # noqa: SIM110 (Numba)
+        if graph.group_end[v] - graph.group[v] != 1:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def follow_single(graph, same):
+    """Return the unextendable matches as `follow` does, where a longer match comes to the same vertices."""
+    preceded, followed, _ = _futures(graph, same)
+    starts, number, results = np.empty(graph.starts.shape[0], np.int32), 0, graph.wanted.copy()
+    for i in range(starts.shape[0]):
+        if not preceded[graph.starts[i]]:
+            starts[number] = graph.starts[i]
+            number += 1
+    for v in range(results.shape[0]):
+        results[v] &= not followed[v]
+    vertices = np.arange(results.shape[0]).astype(np.int32)
+    return Product(vertices, graph.offsets, graph.targets, results, starts[:number])
+
+
 class FoundPaths(NamedTuple):
     """Results as paths of vertices, in the order (event, variable, ends before those that go on).
 
