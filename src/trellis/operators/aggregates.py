@@ -58,6 +58,8 @@ class Aggregates:
 
 def join(plan: Plan, parts: list[Aggregates]) -> Aggregates:
     """Return the numbers of several groups taken together."""
+    if len(parts) == 1 and parts[0].count:
+        return parts[0]
     outputs = plan.bound.aggregates
     states = tuple(
         joined_state(named.output, [p.states[i] for p in parts if p.count]) for i, named in enumerate(outputs)

@@ -6,19 +6,7 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, keep
-from trellis.kernels.explore.matches import (
-    BOUND,
-    BRANCHES,
-    END,
-    EVENT,
-    FAILS,
-    HOLDS,
-    OPENS,
-    TIES,
-    TROUBLE,
-    begin_iteration,
-    step,
-)
+from trellis.kernels.explore.matches import BOUND, BRANCHES, END, EVENT, FAILS, HOLDS, OPENS, TIES, TROUBLE
 from trellis.kernels.explore.moves import (
     M_ASKED,
     M_KIND,
@@ -38,6 +26,7 @@ from trellis.kernels.explore.moves import (
     terms_of,
 )
 from trellis.kernels.explore.plain import NOT_LEAN, go_on_plainly
+from trellis.kernels.explore.progress import begin_iteration, step
 from trellis.kernels.explore.steps import go_on_by_steps
 from trellis.kernels.explore.terms import asked_terms, meets, open_of, passes_all, resolve
 from trellis.kernels.explore.vertices import EDGES, candidates, connect

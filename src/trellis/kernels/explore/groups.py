@@ -18,8 +18,8 @@ from trellis.kernels.explore.report import (
     follow_single,
     is_single,
     ordered,
-    paths_of,
 )
+from trellis.kernels.explore.results import paths_of
 from trellis.kernels.explore.vertices import forget_graph
 from trellis.kernels.jit import njit
 

@@ -29,13 +29,10 @@ from trellis.kernels.explore.matches import (
     TROUBLE,
     VARIABLE,
     holds,
-    insert_branch,
     is_decided,
-    remember,
-    remember_plainly,
-    shorten,
     taken_by,
 )
+from trellis.kernels.explore.progress import insert_branch, remember, remember_plainly, shorten
 from trellis.kernels.explore.terms import (
     MOST_TERMS,
     UNRESOLVED,
@@ -347,8 +344,7 @@ def _note_last(tables, lists, rows, move, after):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _is_all_plain(tables, code, rows, move, variable):
-    """Return whether a move changes nothing that runs along and no sets that are needed, and its terms compare columns.
-    """
+    """Return whether a move changes no set that is needed, nothing that runs along, and its terms compare columns."""
     plain, terms, live = tables[t.RESULTS] == 0, tables[t.TERMS], rows[move, M_LIVE]
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind = t.at(tables, t.R_KIND, r)

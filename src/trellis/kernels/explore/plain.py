@@ -10,7 +10,7 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import hashed, is_row
-from trellis.kernels.explore.matches import END, EVENT, NO_ROOM, SLOTS
+from trellis.kernels.explore.matches import END, EVENT, NO_ROOM
 from trellis.kernels.explore.moves import (
     M_ASKED,
     M_KIND,
@@ -24,7 +24,7 @@ from trellis.kernels.explore.moves import (
     find_move,
     make_plainly,
 )
-from trellis.kernels.explore.terms import CODE, OPERATOR, OWN, passes_all
+from trellis.kernels.explore.terms import note, passes_all
 from trellis.kernels.explore.vertices import EDGES, NO_EDGES, NO_VERTICES, STARTS, VERTICES, candidates
 from trellis.kernels.jit import njit
 
@@ -79,7 +79,7 @@ def go_on_plainly(tables, columns, programs, lists, scratch, moves, graph, verte
                     for i in range(asked):
                         due[i] = rows[plain, M_TERMS + i]
                     lowest, highest = candidates(tables, columns, row, variable, due, asked, begin, end)
-                _resolve(tables, ints, there, rows, plain, row, asked, moves.resolved)
+                _resolve(tables, ints, there, rows, plain, row, asked, moves.resolved[0])
             for i in range(lowest, highest):
                 event = tables[i]
                 if event > best:
@@ -139,13 +139,8 @@ def _resolve(tables, ints, there, rows, move, row, asked, resolved):
     """Write what a move asks as comparisons of an event's code with a number; see `passes_all`."""
     here = M_TERMS + 3 * tables[t.TERMS]
     for i in range(0, 3 * asked, 3):
-        slot, column = rows[move, here + 2], rows[move, here + 3]
-        other = row[SLOTS + slot] if slot >= 0 else np.int64(0)
-        if other < 0 or (slot >= 0 and not there[column, other]):
-            resolved[0, i + OWN] = -1
-        else:
-            resolved[0, i + OWN], resolved[0, i + OPERATOR] = rows[move, here], rows[move, here + 1]
-            resolved[0, i + CODE] = ints[column, other] if slot >= 0 else column
+        own, operator, slot, column = rows[move, here], rows[move, here + 1], rows[move, here + 2], rows[move, here + 3]
+        note(ints, there, own, operator, slot, column, row, resolved, i)
         here += 4
 
 

@@ -14,9 +14,9 @@ from trellis.kernels.explore.matches import (
     holds,
     is_asked_after,
     is_decided,
-    open_views,
     taken_by,
 )
+from trellis.kernels.explore.progress import open_views
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
 from trellis.kernels.jit import njit
 
@@ -70,8 +70,8 @@ def open_of(tables, lists, scratch, row):
 def resolve(tables, programs, row, variable, due, number, resolved, place):
     """Write terms as comparisons of an event's code with a number; return how many, or `UNRESOLVED`.
 
-    They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code; or
-    another row, where the event is compared with itself.
+    They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code or
+    another row where the event is compared with itself.
     """
     if number > MOST_TERMS:
         return UNRESOLVED

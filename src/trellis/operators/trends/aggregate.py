@@ -23,7 +23,15 @@ def aggregate(plan: Plan, counter: Counter) -> list[Aggregates]:
     outputs = plan.bound.aggregates
     counts = counter.counts()
     columns = [_column_states(named.output, counter, counts) for named in outputs]
-    return [Aggregates(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
+    found, of_none = list[Aggregates](), None
+    for count, *states in zip(counts, *columns, strict=True):
+        if count or of_none is None:
+            one = Aggregates(count, tuple(states))
+            of_none = of_none if count else one
+            found.append(one)
+        else:
+            found.append(of_none)  # most windows and partitions of a rare pattern
+    return found
 
 
 def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
