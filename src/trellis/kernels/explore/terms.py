@@ -85,8 +85,8 @@ def resolve(tables, programs, row, variable, due, number, resolved, place):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def sides_of(tables, code, term, row, takes):
     """Return the two sides of a term about an event that views take: its column, how, slot and column of the other.
-    """Return what a term compares an event with that views take: its column, how, slot and column of the other.
 
     The slot is -1 for the event itself. Where it compares anything else, how is `UNRESOLVED`.
     """
