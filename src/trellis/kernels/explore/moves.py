@@ -227,7 +227,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     rows[move, M_ASKED] = asked_terms(tables, scratch, row, variable, due)
     for i in range(rows[move, M_ASKED]):
         rows[move, M_TERMS + i] = due[i]
-    rows[move, M_LEAN] = _note_asked(tables, programs.code, rows, move, row, variable)
+    rows[move, M_LEAN] = _note_sides(tables, programs.code, rows, move, row, variable)
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[BOUND] = 0 if tables[t.GROUPS] else row[BOUND] | (1 << variable)
@@ -271,7 +271,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _note_asked(tables, code, rows, move, row, variable):
+def _note_sides(tables, code, rows, move, row, variable):
     """Note what is asked of an event as comparisons with events that are remembered; return whether that is all."""
     takes, terms = taken_by(tables, row, variable), tables[t.TERMS]
     for i in range(rows[move, M_ASKED]):

@@ -47,7 +47,7 @@ def go_on_plainly(tables, columns, programs, lists, scratch, moves, graph, verte
     for variable in range(variables):
         moves.made[variable] = -1
     edges, starts, best, status = graph.sizes[EDGES], graph.sizes[STARTS], end, np.int64(0)
-    for turn in range(2 if begin < end else 0):  # what nothing is asked of comes first, and bounds the others
+    for turn in range(2 if begin < end else 0):  # what asks for nothing comes first, and bounds the others
         for variable in range(variables):
             if not coming & (1 << variable):
                 continue
@@ -66,25 +66,25 @@ def go_on_plainly(tables, columns, programs, lists, scratch, moves, graph, verte
                 if found < 0:
                     status = np.int64(NO_ROOM)
                     break
-            asked = rows[plain, M_ASKED]
-            if turn == 0 and asked and policy != t.ANY:
+            number = rows[plain, M_ASKED]
+            if turn == 0 and number and policy != t.ANY:
                 continue
             coming &= ~(1 << variable)
             if not rows[plain, M_LEAN]:
                 status = np.int64(NOT_LEAN)
                 break
             lowest, highest = base + lowest, base + highest
-            if asked:
+            if number:
                 if highest - lowest > 2:
-                    for i in range(asked):
+                    for i in range(number):
                         due[i] = rows[plain, M_TERMS + i]
-                    lowest, highest = candidates(tables, columns, row, variable, due, asked, begin, end)
-                _resolve(tables, ints, there, rows, plain, row, asked, moves.resolved[0])
+                    lowest, highest = candidates(tables, columns, row, variable, due, number, begin, end)
+                _resolve(tables, ints, there, rows, plain, row, number, moves.resolved[0])
             for i in range(lowest, highest):
                 event = tables[i]
                 if event > best:
                     break
-                if asked and not passes_all(ints, there, moves.resolved, 0, 0, asked, event):
+                if number and not passes_all(ints, there, moves.resolved, 0, 0, number, event):
                     continue
                 move = plain
                 if last >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, last]:
@@ -135,10 +135,10 @@ def go_on_plainly(tables, columns, programs, lists, scratch, moves, graph, verte
 
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
-def _resolve(tables, ints, there, rows, move, row, asked, resolved):
+def _resolve(tables, ints, there, rows, move, row, number, resolved):
     """Write what a move asks as comparisons of an event's code with a number; see `passes_all`."""
     here = M_TERMS + 3 * tables[t.TERMS]
-    for i in range(0, 3 * asked, 3):
+    for i in range(0, 3 * number, 3):
         own, operator, slot, column = rows[move, here], rows[move, here + 1], rows[move, here + 2], rows[move, here + 3]
         note(ints, there, own, operator, slot, column, row, resolved, i)
         here += 4
