@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks import Peer, Row, Table, Target, Timing, at_most, cliffs_limit, cliffs_neighbours
@@ -20,6 +20,12 @@ LONGER = {"row 9, span of 1 hour": 80.0, "row 11, four variables crossing, the w
 SMALL = 300  # events of the run by which everything is compiled
 WIDE = ("OR, both ways", "OR of two columns")  # their numbers have as many bits as there are events
 MILLION = f"row 6, {cliffs_limit.GAIN}"  # asked of a million events, too
+RANKED = (
+    "a row tells its rank, the number of trends before it, or NULL beyond 64 bits; to tell which, rising trends are "
+    "counted, and that takes n log n comparisons (whoever counts them learns whether two values are equal), while the "
+    "plain program goes over the events once and tells no rank. The plain program with ranks sorts and counts; beside "
+    "it the target holds"
+)
 NOTES = [
     "Answers are compared, counts modulo 2^64. The plain program passes over the events once for each 58 bits of the "
     "exact number; the plain programs of LIMIT know that prices rise: they neither count nor sort.",
@@ -124,8 +130,12 @@ def items(quick: bool) -> Iterator[Item]:
                 yield _of_shape(cliff, cliff.sizes[0])
         for name in cliffs_limit.entries(10):
             yield _of_limit(name, size)
-    if not quick:
-        yield _of_limit(MILLION, 1_000_000)
+    million = _of_limit(MILLION, 1_000 if quick else 1_000_000)
+    yield replace(
+        million, name=f"{MILLION}, with ranks", peer=lambda n, _: cliffs_limit.with_ranks(n), rewordings=(),
+        peer_name="plain Numba with ranks",
+    )  # fmt: skip
+    yield replace(million, limit=None, bound=RANKED)
 
 
 def _of_neighbours(name: str, text: str, size: int) -> Item:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from typing import cast
 
 from trellis.language import syntax as s
@@ -70,12 +71,14 @@ def bind_absent_patterns(
     forbidden = [*s.absent_patterns(query.pattern)]
     levels = [[frozenset(names_in(one)) for one in own] for own in _by_level(query.pattern) if own]
     nested = {leaf.var for one in forbidden for inner in s.absent_patterns(one) for leaf in s.leaves(inner)}
+    around = dict(_forbidden_by(query.pattern, ()))
     written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
     for condition, node in zip(conditions, written, strict=False):
         named = condition.names - {""}
         if any(column.at is not None and column.var in nested for column in columns_of(condition.value)):
             hint = "Name a variable that takes events."
             scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
+        _refuse_two_of_not(condition, node, around, scope)
         for names in levels:
             inside = [own & named for own in names if own & named]
             whole = any(own >= named for own in names)
@@ -93,6 +96,26 @@ def _by_level(pattern: s.Pattern) -> Iterator[list[s.Pattern]]:
     yield forbidden
     for one in forbidden:
         yield from _by_level(one)
+
+
+def _forbidden_by(pattern: s.Node, around: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield each variable with what NOTs forbid around it, the outermost first: each part of a NOT by itself."""
+    if isinstance(pattern, s.Single | s.Kleene):
+        yield pattern.var, around
+    for part in s.children(pattern):
+        yield from _forbidden_by(part, (*around, id(part)) if isinstance(pattern, s.Absent) else around)
+
+
+def _refuse_two_of_not(
+    condition: Condition, node: s.Condition, around: dict[str, tuple[int, ...]], scope: Scope
+) -> None:
+    """Refuse a condition of two variables of which one is never there where the other is."""
+    named = sorted(condition.names & around.keys(), key=lambda name: len(around[name]))
+    for one, two in combinations(named, 2):
+        if around[two][: len(around[one])] != around[one]:
+            first, second = sorted((one, two))
+            what = f"`{condition.text}` compares `{first}` and `{second}`, which are forbidden each by itself"
+            scope.fail(what, node, "NOT(SEQ(A a, B b)) and NOT(AND(A a, B b)) forbid the two together.")
 
 
 def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:

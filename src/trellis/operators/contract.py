@@ -173,7 +173,7 @@ class QueryOperator(ABC):
     # --- Lists ------------------------------------------------------------------------------------------------
 
     def first(self, begin: int, end: int) -> PathBatch | None:
-        """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        """Return the results of all groups, one after another, from one on, if they are few and need not be counted."""
         return None
 
     @abstractmethod

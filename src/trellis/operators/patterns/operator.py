@@ -164,7 +164,7 @@ class PatternOperator(QueryOperator):
             yield from part.list(replace(request, ranges=own))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
-        """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        """Return the results of all groups from one on, if they are few and need not be counted."""
         from trellis.operators.trends.unrank import most_first
 
         indexed = self._unranking

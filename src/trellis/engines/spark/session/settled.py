@@ -35,7 +35,7 @@ def settled(frame: DataFrame, eager: bool = True) -> DataFrame:
 def bound_batches(session: SparkSession) -> None:
     """Have rows that are large go to Python a few at a time: by their number alone a batch has ten thousand."""
     if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
-        session.conf.set(BATCH_BYTES, 64 << 20)
+        session.conf.set(BATCH_BYTES, 16 << 20)
 
 
 def _is_local(session: SparkSession) -> bool:
