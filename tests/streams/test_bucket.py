@@ -32,11 +32,12 @@ from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.tables import schema_of
 from trellis.language.schema import time_columns
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
+from trellis.streams.bucket import Bucket, OutputTable
 from trellis.streams.calendar import END, Calendar, TimeLine
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
+from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
 from trellis.streams.table_bytes import packed
 
