@@ -180,7 +180,7 @@ class PatternStructure:
         """The cost of a search, by a sample; None for other ways."""
         if self.plan.operator.method != SEARCH:
             return None
-        return estimate(self.exploration, counts_alone(self.plan) and not self._is_short)
+        return estimate(self.plan, self.events, counts_alone(self.plan) and not self._is_short)
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
