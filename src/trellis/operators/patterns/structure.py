@@ -37,7 +37,7 @@ from trellis.plan.spec import INDEX, SEARCH
 EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
 MOST_AT_ONCE = 32  # times `EVENTS_AT_ONCE`
-MANY, FEW = 1 << 10, 16  # events, and those that can follow each of them in a window: counted by graphs
+MANY, FEW = 1 << 10, 16  # events, and those that can follow each of them in a span, on average: counted by graphs
 ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events first
 
 T = TypeVar("T")
@@ -172,8 +172,8 @@ class PatternStructure:
     @property
     def _is_short(self) -> bool:
         """Whether the events are many, and few can follow each: then graphs are small, and serve for listing, too."""
-        size = len(self.events)
-        return size >= MANY and int((self.events.until - np.arange(size)).sum()) <= FEW * size
+        reach = self.events.until - np.arange(len(self.events))
+        return len(reach) >= MANY and bool(reach.max() <= 4 * FEW and reach.mean() <= FEW)
 
     @cached_property
     def estimate(self) -> Estimate | None:
