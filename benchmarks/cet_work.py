@@ -167,7 +167,7 @@ class Patience:
             step(f"{what}: {method}")
             run = None
             if method not in self._gone:
-                run = worked(trends, method, limit if method == "h-cet" else None)
+                run = worked(trends, method, limit if method.startswith("h-cet") else None)
                 if run is None:
                     self._gone.add(method)
             if run is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import trellis
 from benchmarks import Peer, Row, Table, Target, Timing, at_most, cliffs_limit, cliffs_neighbours
-from benchmarks.cliff import MODULUS, Cliff
+from benchmarks.cliff import MODULUS, Cliff, trades
 from benchmarks.cliffs_shapes import ROWS
 from benchmarks.limited import Done, Piece, timed_within
 
@@ -20,6 +21,12 @@ LONGER = {"row 9, span of 1 hour": 80.0, "row 11, four variables crossing, the w
 SMALL = 300  # events of the run by which everything is compiled
 WIDE = ("OR, both ways", "OR of two columns")  # their numbers have as many bits as there are events
 MILLION = f"row 6, {cliffs_limit.GAIN}"  # asked of a million events, too
+RANKED = (
+    "a row tells its rank, the number of trends before it, or NULL beyond 64 bits; to tell which, rising trends are "
+    "counted, and that takes n log n comparisons (whoever counts them learns whether two values are equal), while the "
+    "plain program goes over the events once and tells no rank. The plain program with ranks sorts and counts; beside "
+    "it the target holds"
+)
 NOTES = [
     "Answers are compared, counts modulo 2^64. The plain program passes over the events once for each 58 bits of the "
     "exact number; the plain programs of LIMIT know that prices rise: they neither count nor sort.",
@@ -95,6 +102,31 @@ class Item:
         return at_most(limit, what, max(done.timing.cpu, LEAST) / max(other.cpu, LEAST))
 
 
+@dataclass(frozen=True)
+class Explained:
+    """The explanation of a row's query over some events, its estimate by a sample included."""
+
+    name: str
+    size: int
+    text: str
+    explain: Callable[[str, int], Any]
+    bound: str = ""
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the one piece of work."""
+        small = min(self.size, SMALL)
+        yield Piece(
+            f"explain {self.name}", lambda: self.explain(self.text, small),
+            lambda: (self.explain(self.text, self.size), None)[1], SECONDS,
+        )  # fmt: skip
+
+    def rows(self, done: Iterator[Done]) -> Iterator[Row]:
+        """Yield the row of what became of it."""
+        one = next(done)
+        seconds = SECONDS if one.timing is None else one.timing.cpu
+        yield Row(f"explain {self.name}, {self.size:,} events", one.timing, targets=[at_most(1, "seconds", seconds)])
+
+
 def run(quick: bool) -> list[Table]:
     done = timed_within("benchmarks.cliffs", "pieces", quick)
     rows = [(item, list(item.rows(done))) for item in items(quick)]
@@ -111,8 +143,8 @@ def pieces(quick: bool) -> Iterator[Piece]:
         yield from item.pieces()
 
 
-def items(quick: bool) -> Iterator[Item]:
-    """Yield the twelve rows, the smaller numbers of events first."""
+def items(quick: bool) -> Iterator[Item | Explained]:
+    """Yield the twelve rows, the smaller numbers of events first, then what `explain` takes of the largest."""
     for size in (1_000,) if quick else (10_000, 100_000):
         for name, (text, _, _) in cliffs_neighbours.rows(10).items():
             if name not in WIDE or size <= 10_000:
@@ -124,8 +156,21 @@ def items(quick: bool) -> Iterator[Item]:
                 yield _of_shape(cliff, cliff.sizes[0])
         for name in cliffs_limit.entries(10):
             yield _of_limit(name, size)
+    million = _of_limit(MILLION, 1_000 if quick else 1_000_000)
+    yield replace(
+        million, name=f"{MILLION}, with ranks", peer=lambda n, _: cliffs_limit.with_ranks(n), rewordings=(),
+        peer_name="plain Numba with ranks",
+    )  # fmt: skip
     if not quick:
-        yield _of_limit(MILLION, 1_000_000)
+        yield replace(million, limit=None, bound=RANKED)
+    for cliff in ROWS:
+        yield Explained(f"row {cliff.row}, {cliff.title}", million.size, cliff.text, _explained)
+    for name, (text, _, _) in cliffs_limit.entries(10).items():
+        yield Explained(name, million.size, text, cliffs_limit.explained)
+
+
+def _explained(text: str, events: int) -> str:
+    return str(trellis.query(text).explain(trades(events), time="ts", event_id="id", type="kind", engine="local"))
 
 
 def _of_neighbours(name: str, text: str, size: int) -> Item:

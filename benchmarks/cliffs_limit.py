@@ -60,6 +60,12 @@ def entries(events: int) -> dict[str, Entry]:
     }  # fmt: skip
 
 
+def with_ranks(events: int) -> object:
+    """Return the best gains with the numbers that their ranks are made of."""
+    anywhere = np.ones(events, np.bool_)
+    return best_with_ranks(trades(events)["price"].to_numpy(), anywhere, anywhere, False, 10)
+
+
 def rewordings(name: str, events: int) -> tuple[str, ...]:
     """Return queries that ask nearly the same as an entry, with another comparator, constant, or a `[key]`."""
     entry = entries(events)[name][0]
@@ -74,6 +80,12 @@ def rewordings(name: str, events: int) -> tuple[str, ...]:
 def ask(text: str, events: int) -> pa.Table:
     """Return the rows of a query over so many trades."""
     return listed(trades(events), text)
+
+
+def explained(text: str, events: int) -> str:
+    """Return the explanation of a query over so many trades."""
+    types = {"type": "type"} if "SEQ" in text else {}
+    return str(trellis.query(text).explain(trades(events), event_id="id", engine="local", **types))
 
 
 def rows(threads: int, quick: bool = False) -> dict[str, Entry]:
@@ -221,6 +233,29 @@ def best_gains(price, starts, inner, percent, most):  # type: ignore[no-untyped-
         if rows == most:
             break
     return values[:used], rows
+
+
+@numba.njit(cache=True, nogil=True)
+def best_with_ranks(price, starts, inner, percent, most):  # type: ignore[no-untyped-def]
+    """Return the same, and how many rising paths begin at each event, up to 2^64 - 1: ranks are sums of these."""
+    n = price.shape[0]
+    order = np.argsort(price)
+    rank = np.empty(n, np.int64)
+    for i in range(n):
+        rank[order[i]] = rank[order[i - 1]] if i and price[order[i]] == price[order[i - 1]] else i
+    full = np.uint64(2**64 - 1)
+    tree, numbers = np.zeros(n + 1, np.uint64), np.zeros(n, np.uint64)
+    for x in range(n - 1, -1, -1):
+        found, i = np.uint64(0), n - rank[x] - 1  # what is above
+        while i > 0:
+            found = full if full - found < tree[i] else found + tree[i]
+            i -= i & -i
+        found = max(found, np.uint64(1))
+        numbers[x], i = found, n - rank[x]
+        while i <= n:
+            tree[i] = full if full - tree[i] < found else tree[i] + found
+            i += i & -i
+    return best_gains(price, starts, inner, percent, most), numbers
 
 
 @numba.njit(cache=True, nogil=True)

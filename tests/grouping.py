@@ -13,8 +13,10 @@ from tests.strategies import (
     COMPARATORS,
     TYPES,
     Case,
+    among,
     general_conditions,
     havings,
+    integers,
     not_empty,
     outputs,
     patterns,
@@ -44,7 +46,7 @@ def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3,
         made = s.Seq(parts) if isinstance(pattern, s.Seq) else type(pattern)(parts)
     if isinstance(made, s.Single) and made.type is None:
         return made
-    if isinstance(made, s.Absent) or not depth or draw(st.integers(0, 2)):
+    if isinstance(made, s.Absent) or not depth or draw(integers(0, 2)):
         return made
     least, most = draw(st.sampled_from(REPEATED))
     label = next(names) if draw(st.booleans()) else None
@@ -84,42 +86,42 @@ def between_iterations(draw: Any, pattern: s.Pattern, leaves: list[Any]) -> s.Co
 
     def value(which: Which, nth: int | None = None) -> s.Expression:
         at = s.Iteration(label, which, nth)
-        return s.Attribute(draw(st.sampled_from(inside)), draw(st.sampled_from("xyn")), iteration=at)
+        return s.Attribute(draw(st.sampled_from(inside)), draw(among("xyn")), iteration=at)
 
-    op = draw(st.sampled_from(COMPARATORS))
+    op = draw(among(COMPARATORS))
     if draw(st.booleans()):
         return s.Comparison(op, value(Which.LATER), value(Which.EARLIER))
-    which = draw(st.sampled_from([Which.FIRST, Which.LAST, Which.NTH]))
-    one = value(which, draw(st.integers(1, 2)) if which is Which.NTH else None)
+    which = draw(among((Which.FIRST, Which.LAST, Which.NTH)))
+    one = value(which, draw(integers(1, 2)) if which is Which.NTH else None)
     other = draw(st.sampled_from([leaf for leaf in leaves if isinstance(leaf, s.Single)] or leaves))
-    return s.Comparison(op, one, s.Attribute(other.var, draw(st.sampled_from("xyn"))))
+    return s.Comparison(op, one, s.Attribute(other.var, draw(among("xyn"))))
 
 
 @st.composite
 def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
     """Draw a query over a pattern with repeated groups; with `clauses` also HAVING and all that is returned."""
-    drawn = draw(patterns(3, draw(st.sampled_from([4, 9, 9]))))
+    drawn = draw(patterns(3, draw(among((4, 9, 9)))))
     pattern = draw(grouped(drawn, iter(["g", "h", "i", "j", "k2", "l2", "m2", "n2"])))
     if not groups(pattern):
         pattern = s.Group(pattern, *draw(st.sampled_from(REPEATED[:5])), "g")
     pattern = required(pattern)
     table = draw(tables(types=[*TYPES * 3, "C"], most=most))
-    if draw(st.integers(0, 3)) == 0:
+    if draw(integers(0, 3)) == 0:
         pattern = draw(worded(pattern, table.clock))
     negated = {id(leaf) for forbidden in s.absent_patterns(pattern) for leaf in s.leaves(forbidden)}
     leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
     where = draw(general_conditions(pattern, table.clock))
-    shape = draw(st.integers(0, 5))
+    shape = draw(integers(0, 5))
     if shape == 0:
         where.append(draw(whole([draw(st.sampled_from(leaves))])))
     elif shape == 1 and labels(pattern):
         number = s.Aggregate("COUNT", s.VariableReference(draw(st.sampled_from(sorted(labels(pattern))))))
-        where.append(s.Comparison(draw(st.sampled_from(COMPARATORS)), number, s.Integer(draw(st.integers(1, 2)))))
+        where.append(s.Comparison(draw(among(COMPARATORS)), number, s.Integer(draw(integers(1, 2)))))
     elif shape == 2 and any(isinstance(leaf, s.Kleene) for leaf in leaves):
         where.append(draw(so_far(draw(st.sampled_from([leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)])))))
     elif shape >= 4 and labels(pattern):
         where.append(draw(between_iterations(pattern, leaves)))
-    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    partition = ("g",) if draw(integers(0, 4)) == 0 else ()
     if partition:
         where.append(s.PartitionClause((s.Name("g"),)))
     more: dict[str, Any] = {}

@@ -23,12 +23,19 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
 
 from trellis.language import syntax as s
 from trellis.language.syntax import Which
+
+integers = cache(st.integers)
+"""Integers from one to another; built once, as Hypothesis looks at each strategy anew that is built."""
+
+among = cache(st.sampled_from)
+"""One of some values; built once for equal ones."""
 
 COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
@@ -159,27 +166,25 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
     With `types`, the column `type` holds them.
     """
     clock = draw(st.sampled_from(CLOCKS))
-    time = draw(st.sampled_from(["t", "time"]))
+    time = draw(among(("t", "time")))
     group = draw(st.sampled_from(list(GROUPS)))
-    columns = {time: (clock.kind, st.none()), "g": (group, GROUPS[group])}
-    columns |= {name: ATTRIBUTES[name] for name in draw(st.permutations(list(ATTRIBUTES)))}
+    names = tuple(draw(st.permutations(list(ATTRIBUTES))))
+    schema = {time: clock.kind, "g": group, **{name: ATTRIBUTES[name][0] for name in names}}
     if types:
-        columns["type"] = ("string", st.sampled_from(types))
+        schema["type"] = "string"
     many = [(most // 2, most)] * 5 + [(most - 1, most)] * 2
     least, largest = draw(st.sampled_from([*many, (1, most), (0, most), (0, 1)]))
-    row = st.fixed_dictionaries({name: values for name, (_, values) in columns.items()})
-    rows = draw(st.lists(row, min_size=least, max_size=largest))
+    rows = draw(_rows(time, group, names, tuple(types), least, largest))
     ticks = draw(_ticks(len(rows)))
     rows = [{**row, time: clock.at(tick)} for row, tick in zip(rows, ticks, strict=True)]
-    if rows and len(rows) < most and draw(st.integers(0, 3)) == 0:
+    if rows and len(rows) < most and draw(integers(0, 3)) == 0:
         rows.append(dict(rows[0]))
-    schema = {name: kind for name, (kind, _) in columns.items()}
-    if draw(st.integers(0, 3)) == 0:
+    if draw(integers(0, 3)) == 0:
         breaking, values = draw(st.sampled_from(list(TIE_BREAKERS.items())))
         rows = [{**row, "seq": draw(values)} for row in rows]
         schema["seq"], time = breaking, (time, "seq")
     options = {"time": time, "type": "type" if types else None, "event_id": None, "params": {}}
-    kind = draw(st.sampled_from([None, "int64", "string"]))
+    kind = draw(among((None, "int64", "string")))
     if kind is not None:
         numbers = draw(st.permutations(range(len(rows))))
         rows = [{**row, "id": _identity(i, kind)} for row, i in zip(rows, numbers, strict=True)]
@@ -188,12 +193,23 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
     return Table(rows, schema, clock, options)
 
 
+@cache
+def _rows(
+    time: str, group: str, names: tuple[str, ...], types: tuple[str | None, ...], least: int, most: int
+) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Draw rows without times."""
+    row = {time: st.none(), "g": GROUPS[group], **{name: ATTRIBUTES[name][1] for name in names}}
+    if types:
+        row["type"] = among(types)
+    return st.lists(st.fixed_dictionaries(row), min_size=least, max_size=most)
+
+
 @st.composite
 def _ticks(draw: Any, count: int) -> list[int]:
     """Draw times that are all different, that meet at times, or that mostly meet."""
-    shape = draw(st.sampled_from(["different", "different", "some", "many"]))
+    shape = draw(among(("different", "different", "some", "many")))
     if shape == "different":
-        start = draw(st.sampled_from([0, 0, -3, 5]))
+        start = draw(among((0, 0, -3, 5)))
         return [start + tick for tick in draw(st.permutations(range(count)))]
     ticks = st.integers(-3, 8) if shape == "some" else st.integers(0, 2)
     return draw(st.lists(ticks, min_size=count, max_size=count))
@@ -231,7 +247,7 @@ def numeric(draw: Any, references: Sequence[Reference], depth: int = 2) -> s.Exp
     at = draw(st.sampled_from(references))
     shape = draw(st.integers(0, 7 if depth > 0 else 2))
     if shape <= 1:
-        return at(draw(st.sampled_from("xyd")))
+        return at(draw(among("xyd")))
     if shape == 2:
         return at("n")
     inner = draw(numeric(references, depth - 1))
@@ -241,7 +257,7 @@ def numeric(draw: Any, references: Sequence[Reference], depth: int = 2) -> s.Exp
         return s.Call("ABS", (inner,))
     if shape == 5:
         return s.Call("COALESCE", (inner, draw(NUMBERS)))
-    other = draw(st.one_of(NUMBERS, st.sampled_from("xyd").map(at)))
+    other = draw(st.one_of(NUMBERS, among("xyd").map(at)))
     big = any(isinstance(node, s.Attribute) and node.attr == "n" for node in s.walk(inner))
     op = draw(st.sampled_from("+-/%" if big else "+-*/%"))
     left, right = (inner, other) if draw(st.booleans()) else (other, inner)
@@ -251,24 +267,24 @@ def numeric(draw: Any, references: Sequence[Reference], depth: int = 2) -> s.Exp
 @st.composite
 def comparisons(draw: Any, left: Sequence[Reference], right: Sequence[Reference]) -> s.Condition:
     """Draw a comparison of attributes of `left` with attributes of `right`."""
-    op = draw(st.sampled_from(COMPARATORS))
-    if draw(st.integers(0, 2)) == 2:
+    op = draw(among(COMPARATORS))
+    if draw(integers(0, 2)) == 2:
         return s.Comparison(op, draw(numeric(left)), draw(numeric(right)))
-    attr = draw(st.sampled_from("xxyydkb"))
+    attr = draw(among("xxyydkb"))
     other = draw(st.sampled_from(left))(attr)
     if attr in "xyd" and draw(st.booleans()):
-        other = s.Arithmetic(draw(st.sampled_from("+-*")), other, draw(NUMBERS))
+        other = s.Arithmetic(draw(among("+-*")), other, draw(NUMBERS))
     return s.Comparison(op, other, draw(st.sampled_from(right))(attr))
 
 
 @st.composite
 def simple(draw: Any, at: Reference, clock: Clock) -> s.Condition:
     """Draw a condition on one event."""
-    shape = draw(st.integers(0, 8))
+    shape = draw(integers(0, 8))
     if shape <= 1:
-        return s.Comparison(draw(st.sampled_from(COMPARATORS)), draw(numeric([at])), draw(NUMBERS))
+        return s.Comparison(draw(among(COMPARATORS)), draw(numeric([at])), draw(NUMBERS))
     if shape == 2:
-        return s.Comparison(draw(st.sampled_from(COMPARATORS)), at("k"), draw(STRINGS))
+        return s.Comparison(draw(among(COMPARATORS)), at("k"), draw(STRINGS))
     if shape == 3:
         if draw(st.booleans()):
             return s.Membership(at("k"), tuple(draw(st.lists(STRINGS, min_size=1, max_size=3))))
@@ -276,18 +292,18 @@ def simple(draw: Any, at: Reference, clock: Clock) -> s.Condition:
     if shape == 4:
         return s.RangeTest(draw(numeric([at], 1)), draw(NUMBERS), draw(NUMBERS))
     if shape == 5:
-        return s.NullTest(draw(st.one_of(st.sampled_from("xydkb").map(at), numeric([at], 1))))
+        return s.NullTest(draw(st.one_of(among("xydkb").map(at), numeric([at], 1))))
     if shape == 6:
-        return s.LikeTest(at("k"), s.String(draw(st.sampled_from(["a%", "%b", "_", "", "%", "a\\%"]))))
+        return s.LikeTest(at("k"), s.String(draw(among(("a%", "%b", "_", "", "%", "a\\%")))))
     if shape == 7:
         return s.Truth(at("b"))
-    return s.Comparison(draw(st.sampled_from(COMPARATORS)), at("time"), clock.point(draw(st.integers(-2, 8))))
+    return s.Comparison(draw(among(COMPARATORS)), at("time"), clock.point(draw(integers(-2, 8))))
 
 
 @st.composite
 def gaps(draw: Any, later: Reference, earlier: Reference, clock: Clock) -> s.Condition:
     """Draw a bound on the time between two events."""
-    op = draw(st.sampled_from(["<=", "<", ">", ">="]))
+    op = draw(among(("<=", "<", ">", ">=")))
     gap = s.Arithmetic("-", later("time"), earlier("time"))
     return s.Comparison(op, gap, draw(st.sampled_from(clock.durations)))
 
@@ -308,14 +324,9 @@ def all_of(*terms: s.Condition) -> s.Condition:
 def adjacent(draw: Any, var: str, clock: Clock) -> s.Condition:
     """Draw a condition on two consecutive events of a Kleene variable, which names both."""
     earlier, later = attribute_of(var, Which.EARLIER), attribute_of(var, Which.LATER)
-    pair = st.one_of(
-        comparisons([later], [earlier]),
-        comparisons([earlier], [later]),
-        comparisons([later, earlier], [later, earlier]),
-        gaps(later, earlier, clock),
-    )
+    pair = _pairs(var, clock)
     first = draw(pair)
-    shape = draw(st.integers(0, 6))
+    shape = draw(integers(0, 6))
     if shape == 0:
         first = s.Negation(first)
     elif shape == 1:
@@ -327,12 +338,24 @@ def adjacent(draw: Any, var: str, clock: Clock) -> s.Condition:
     return _naming_both(first, var, draw)
 
 
+@cache
+def _pairs(var: str, clock: Clock) -> st.SearchStrategy[s.Condition]:
+    """Draw a comparison of two consecutive events of a Kleene variable."""
+    earlier, later = attribute_of(var, Which.EARLIER), attribute_of(var, Which.LATER)
+    return st.one_of(
+        comparisons([later], [earlier]),
+        comparisons([earlier], [later]),
+        comparisons([later, earlier], [later, earlier]),
+        gaps(later, earlier, clock),
+    )
+
+
 def _naming_both(condition: s.Condition, var: str, draw: Any) -> s.Condition:
     """Make sure that both events are named: `s[i]` alone would be each event, `s[i-1]` alone is an error."""
     named = {node.which for node in s.walk(condition) if isinstance(node, s.Attribute)}
     if {Which.EARLIER, Which.LATER} <= named:
         return condition
-    attr = draw(st.sampled_from("xyk"))
+    attr = draw(among("xyk"))
     both = s.Comparison("=", s.Attribute(var, attr, Which.LATER), s.Attribute(var, attr, Which.EARLIER))
     return any_of(condition, both)
 
@@ -342,7 +365,7 @@ def constant(draw: Any, var: str, clock: Clock) -> s.Condition:
     """Draw a condition on each event of a variable."""
     at = attribute_of(var)
     first = draw(simple(at, clock))
-    shape = draw(st.integers(0, 5))
+    shape = draw(integers(0, 5))
     if shape == 0:
         return any_of(first, draw(simple(at, clock)))
     return s.Negation(first) if shape == 1 else first
@@ -354,31 +377,41 @@ def constant(draw: Any, var: str, clock: Clock) -> s.Condition:
 @st.composite
 def withins(draw: Any, clock: Clock) -> s.WithinClause | None:
     """Draw nothing, a span, tumbling or sliding windows."""
-    shape = draw(st.sampled_from(["none", "span", "tumbling", "sliding"]))
+    shape = draw(among(("none", "span", "tumbling", "sliding")))
     if shape == "none":
         return None
-    i = draw(st.sampled_from([4, 4, 3, 3, 2, 1, 0]))
+    i = draw(among((4, 4, 3, 3, 2, 1, 0)))
     size = clock.durations[i]
     if shape == "span":
         return s.WithinClause(size)
     return s.WithinClause(size, size if shape == "tumbling" else clock.durations[draw(st.integers(0, i))])
 
 
+@cache
+def _perhaps_withins(clock: Clock) -> st.SearchStrategy[s.WithinClause | None]:
+    return st.one_of(st.none(), withins(clock))
+
+
+LENGTHS = st.lists(
+    st.builds(s.Comparison, among(("=", "<", "<=", ">", ">=")), st.just(s.Length()), integers(0, 4).map(s.Integer)),
+    max_size=2,
+)
+
+
 @st.composite
 def havings(draw: Any) -> tuple[s.Condition, ...]:
     """Draw bounds on the length, mostly none."""
-    operators = st.sampled_from(["=", "<", "<=", ">", ">="])
-    bound = st.builds(s.Comparison, operators, st.just(s.Length()), st.integers(0, 4).map(s.Integer))
-    return tuple(draw(st.lists(bound, max_size=2))) if draw(st.integers(0, 3)) == 0 else ()
+    return tuple(draw(LENGTHS)) if draw(integers(0, 3)) == 0 else ()
 
 
+@cache
 def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]:
     """Draw an expression over one trend that gives one value."""
     if not kleene:
         single = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
         return st.one_of(st.just(s.Length()), single.map(lambda attr: s.Attribute(var, attr)))
-    numbers = st.sampled_from("xyd").map(lambda attr: s.Attribute(var, attr))
-    comparable = st.sampled_from("xydk").map(lambda attr: s.Attribute(var, attr))
+    numbers = among("xyd").map(lambda attr: s.Attribute(var, attr))
+    comparable = among("xydk").map(lambda attr: s.Attribute(var, attr))
     attr = st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"])
     return st.one_of(
         st.sampled_from([s.Length(), s.Aggregate("COUNT", s.VariableReference(var))]),
@@ -388,15 +421,15 @@ def _one_value(var: str, kleene: bool = True) -> st.SearchStrategy[s.Expression]
         st.builds(s.Attribute, st.just(var), attr, st.just(Which.NTH), st.integers(1, 3)),
         st.builds(
             s.Arithmetic,
-            st.sampled_from("+-*/%"),
+            among("+-*/%"),
             st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "MAX", "AVG"]), numbers),
             st.one_of(
                 st.just(s.Length()),
                 NUMBERS,
-                st.builds(s.Attribute, st.just(var), st.sampled_from("xyd"), st.just(Which.FIRST)),
+                st.builds(s.Attribute, st.just(var), among("xyd"), st.just(Which.FIRST)),
             ),
         ),
-        st.sampled_from("xy").map(lambda attr: s.Call("ROUND", (s.Aggregate("AVG", s.Attribute(var, attr)),))),
+        among("xy").map(lambda attr: s.Call("ROUND", (s.Aggregate("AVG", s.Attribute(var, attr)),))),
         st.builds(_long_or_first, st.just(var), st.sampled_from(["k", "x"]), st.integers(1, 3)),
     )
 
@@ -424,18 +457,28 @@ def _named(expressions: Sequence[s.Expression]) -> tuple[s.Item, ...]:
 @st.composite
 def returns(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
     """Draw the items of RETURN."""
+    return _named(draw(_returned(var, kleene)))
+
+
+@cache
+def _returned(var: str, kleene: bool) -> st.SearchStrategy[list[s.Expression]]:
     arrays = st.one_of(
         st.just(s.VariableReference(var)),
         st.sampled_from(["x", "y", "n", "d", "k", "b", "g", "time"]).map(lambda attr: s.Attribute(var, attr)),
     )
-    return _named(draw(st.lists(st.one_of(arrays, _one_value(var, kleene)), min_size=1, max_size=3, unique=True)))
+    return st.lists(st.one_of(arrays, _one_value(var, kleene)), min_size=1, max_size=3, unique=True)
 
 
 @st.composite
 def aggregates(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
     """Draw the items of AGGREGATE."""
-    numbers = st.sampled_from("xyndy").map(lambda attr: s.Attribute(var, attr))
-    comparable = st.sampled_from("xydkb").map(lambda attr: s.Attribute(var, attr))
+    return _named(draw(_aggregated(var, kleene)))
+
+
+@cache
+def _aggregated(var: str, kleene: bool) -> st.SearchStrategy[list[s.Expression]]:
+    numbers = among("xyndy").map(lambda attr: s.Attribute(var, attr))
+    comparable = among("xydkb").map(lambda attr: s.Attribute(var, attr))
     item = st.one_of(
         st.just(s.Aggregate("COUNT", None)),
         st.just(s.Aggregate("COUNT", s.VariableReference(var))),
@@ -445,19 +488,21 @@ def aggregates(draw: Any, var: str, kleene: bool = True) -> tuple[s.Item, ...]:
         st.builds(s.Aggregate, st.sampled_from(["SUM", "MIN", "AVG"]), _of_event(var)),
         st.builds(s.Aggregate, st.sampled_from(["SUM", "MAX", "AVG"]), _of_trend(var, kleene)),
     )
-    return _named(draw(st.lists(item, min_size=1, max_size=4, unique=True)))
+    return st.lists(item, min_size=1, max_size=4, unique=True)
 
 
+@cache
 def _of_event(var: str) -> st.SearchStrategy[s.Expression]:
     """Draw arithmetic over attributes of one event."""
-    attr = st.sampled_from("xy").map(lambda name: s.Attribute(var, name))
-    return st.builds(s.Arithmetic, st.sampled_from("+-*/"), attr, st.one_of(attr, st.integers(1, 3).map(s.Integer)))
+    attr = among("xy").map(lambda name: s.Attribute(var, name))
+    return st.builds(s.Arithmetic, among("+-*/"), attr, st.one_of(attr, st.integers(1, 3).map(s.Integer)))
 
 
+@cache
 def _of_trend(var: str, kleene: bool) -> st.SearchStrategy[s.Expression]:
     """Draw a number that a whole trend has."""
     first, last = (Which.FIRST, Which.LAST) if kleene else (Which.EACH, Which.EACH)
-    attr = st.sampled_from("xy")
+    attr = among("xy")
     gain = attr.map(lambda x: s.Arithmetic("-", s.Attribute(var, x, last), s.Attribute(var, x, first)))
     per_event = attr.map(lambda x: s.Arithmetic("/", s.Attribute(var, x, first), s.Length()))
     mean = attr.map(lambda x: s.Aggregate("AVG", s.Attribute(var, x)))
@@ -467,20 +512,30 @@ def _of_trend(var: str, kleene: bool) -> st.SearchStrategy[s.Expression]:
 @st.composite
 def orders(draw: Any, var: str, kleene: bool = True) -> tuple[s.Sort, ...]:
     """Draw the keys of ORDER BY."""
-    return tuple(draw(st.lists(st.builds(s.Sort, _one_value(var, kleene), st.booleans()), max_size=2)))
+    return tuple(draw(_sorts(var, kleene)))
+
+
+@cache
+def _sorts(var: str, kleene: bool) -> st.SearchStrategy[list[s.Sort]]:
+    return st.lists(st.builds(s.Sort, _one_value(var, kleene), st.booleans()), max_size=2)
+
+
+@cache
+def _values(var: str, kleene: bool) -> st.SearchStrategy[list[s.Expression]]:
+    return st.lists(_one_value(var, kleene), min_size=1, max_size=2)
 
 
 @st.composite
 def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) -> dict[str, Any]:
     """Draw RETURN or AGGREGATE with GROUP BY, ORDER BY, LIMIT, PER WINDOW and OFFSET."""
-    shape = draw(st.integers(0, 3))
+    shape = draw(integers(0, 3))
     clauses: dict[str, Any] = {}
     if shape == 1:
         clauses["returns"] = draw(returns(var, kleene))
     if shape == 2:
         clauses["aggregates"] = draw(aggregates(var, kleene))
-        if draw(st.integers(0, 2)) == 0:
-            clauses["per_event"] = s.PerEvent(draw(st.sampled_from([None, var])))
+        if draw(integers(0, 2)) == 0:
+            clauses["per_event"] = s.PerEvent(draw(among((None, var))))
             clauses["aggregates"] += tuple(s.Item(s.OfEvent(name)) for name in ("SHARE", "BEGINS", "ENDS"))
         elif partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
@@ -489,13 +544,19 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         clauses["order_by"] = draw(orders(var, kleene))
         clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
         clauses["per_window"] = clauses["limit"] is not None and draw(st.booleans())
-        clauses["offset"] = draw(st.integers(0, 2))
-        if clauses["limit"] is not None and draw(st.integers(0, 2)) == 0:
-            clauses["limit_per"] = tuple(draw(st.lists(_one_value(var, kleene), min_size=1, max_size=2)))
+        clauses["offset"] = draw(integers(0, 2))
+        if clauses["limit"] is not None and draw(integers(0, 2)) == 0:
+            clauses["limit_per"] = tuple(draw(_values(var, kleene)))
     return clauses
 
 
 # --- One Kleene variable ----------------------------------------------------------------------------------
+
+
+@cache
+def _conditions(var: str, clock: Clock, across: bool) -> st.SearchStrategy[s.Condition]:
+    kinds = [adjacent(var, clock), adjacent(var, clock), constant(var, clock)]
+    return st.one_of(*kinds, across_one(var, clock)) if across else st.one_of(kinds)
 
 
 @st.composite
@@ -508,10 +569,8 @@ def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = Tru
     typed = draw(st.booleans())
     table = draw(tables(types=["E", "E", "F", None] if typed else [], most=most))
     clock, var = table.clock, "s"
-    kinds = [adjacent(var, clock), adjacent(var, clock), constant(var, clock)]
-    if across:
-        kinds.append(across_one(var, clock))
-    where = [draw(st.one_of(kinds)) for _ in range(draw(st.sampled_from([1, 1, 2, 0, 3])))]
+    kinds = _conditions(var, clock, across)
+    where = [draw(kinds) for _ in range(draw(among((1, 1, 2, 0, 3))))]
     partition = draw(st.sampled_from([(), (), (), ("g",), ("g",), ("g", "k"), ("y",)]))
     if partition:
         where.insert(draw(st.integers(0, len(where))), s.PartitionClause(tuple(map(s.Name, partition))))
@@ -531,7 +590,7 @@ def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = Tru
 @st.composite
 def with_parameter(draw: Any, where: list[s.Condition]) -> tuple[list[s.Condition], dict[str, Any]]:
     """Add, at times, a conjunct that compares with a parameter."""
-    if draw(st.integers(0, 4)):
+    if draw(integers(0, 4)):
         return where, {}
     value = draw(st.sampled_from([1, -1, 0.5, 1.5, Decimal("0.10")]))
     left, right = s.Attribute("s", "x", Which.LATER), s.Attribute("s", "d", Which.EARLIER)
@@ -543,7 +602,7 @@ def with_parameter(draw: Any, where: list[s.Condition]) -> tuple[list[s.Conditio
 def across_one(draw: Any, var: str, clock: Clock) -> s.Condition:
     """Draw a condition that names single events of a Kleene variable."""
     picked = [attribute_of(var, Which.FIRST), attribute_of(var, Which.LAST)]
-    picked.append(attribute_of(var, Which.NTH, draw(st.integers(1, 3))))
+    picked.append(attribute_of(var, Which.NTH, draw(integers(1, 3))))
     other = st.one_of(comparisons(picked, [attribute_of(var)]), comparisons(picked, picked))
     return draw(st.one_of(other, gaps(picked[1], picked[0], clock)))
 
@@ -551,6 +610,7 @@ def across_one(draw: Any, var: str, clock: Clock) -> s.Condition:
 # --- General patterns -------------------------------------------------------------------------------------
 
 TYPES = ("A", "B")
+TYPED = (*TYPES * 3, "C")  # of the events of a table
 
 
 class Absents:
@@ -581,7 +641,7 @@ def leaves_of(draw: Any, types: Sequence[str], name: str, shape: str) -> s.Patte
     """Draw a variable: of one event, perhaps of none, or of several within bounds."""
     type_ = draw(st.sampled_from(types))
     if shape == "single":
-        return s.Single(type_, name, draw(st.integers(0, 4)) == 0)
+        return s.Single(type_, name, draw(integers(0, 4)) == 0)
     return s.Kleene(type_, name, *draw(st.sampled_from(BOUNDS)))
 
 
@@ -604,7 +664,7 @@ def _pattern(draw: Any, leaves: int, names: Any, absent: Absents, depth: int) ->
     shape = draw(st.sampled_from(shapes))
     if shape in ("single", "kleene"):
         leaf = draw(leaves_of(TYPES, next(names), shape))
-        return draw(_sequence([leaf], absent)) if draw(st.integers(0, 5)) == 0 else leaf
+        return draw(_sequence([leaf], absent)) if draw(integers(0, 5)) == 0 else leaf
     left = draw(st.integers(1, leaves - 1))
     shares = [left, leaves - left]
     if shape == "seq" and leaves >= 3 and draw(st.booleans()):
@@ -620,24 +680,24 @@ def _pattern(draw: Any, leaves: int, names: Any, absent: Absents, depth: int) ->
 @st.composite
 def _absent(draw: Any, absent: Absents) -> s.Absent:
     """Draw a NOT of one event or two, or of a pattern."""
-    count = draw(st.sampled_from([1, 1, 2]))
-    singles = [s.Single(draw(st.sampled_from(TYPES)), next(absent.names)) for _ in range(count)]
-    if not absent.patterns or draw(st.integers(0, 2)):
+    count = draw(among((1, 1, 2)))
+    singles = [s.Single(draw(among(TYPES)), next(absent.names)) for _ in range(count)]
+    if not absent.patterns or draw(integers(0, 2)):
         return s.Absent(tuple(singles))
-    kind = draw(st.sampled_from([s.Seq, s.Seq, s.And, s.Or, s.Kleene]))
+    kind = draw(among((s.Seq, s.Seq, s.And, s.Or, s.Kleene)))
     if kind is s.Kleene:
         return s.Absent(
             (s.Kleene(singles[0].type, singles[0].var, *draw(st.sampled_from([(1, None), (2, None), (2, 3)]))),)
         )
-    last = draw(leaves_of(TYPES, next(absent.names), draw(st.sampled_from(["single", "kleene"]))))
+    last = draw(leaves_of(TYPES, next(absent.names), draw(among(("single", "kleene")))))
     parts = (singles[0], last)
-    if kind is s.Seq and not s.may_be_empty(last) and draw(st.integers(0, 2)) == 0:
+    if kind is s.Seq and not s.may_be_empty(last) and draw(integers(0, 2)) == 0:
         parts = (singles[0], draw(_absent(absent)), last)
     made = not_empty(kind(parts))
-    if kind is s.Seq and draw(st.integers(0, 3)) == 0:
+    if kind is s.Seq and draw(integers(0, 3)) == 0:
         edge = s.Absent((s.Single(draw(st.sampled_from(TYPES)), next(absent.names)),))
         return s.Absent((s.Seq((edge, *made.parts) if draw(st.booleans()) else (*made.parts, edge)),))
-    if draw(st.integers(0, 2)) == 0:
+    if draw(integers(0, 2)) == 0:
         label = f"q{next(absent.names)}" if draw(st.booleans()) else None
         made = s.Group(made, *draw(st.sampled_from([(1, None), (2, None), (2, 2), (2, 3)])), label)
     return s.Absent((made,))
@@ -663,7 +723,7 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
     if (
         len(parts) > 1
         and all(isinstance(part, s.Single) and not part.optional for part in parts)
-        and draw(st.integers(0, 3)) == 0
+        and draw(integers(0, 3)) == 0
     ):
         return s.Seq(tuple(s.Single(None, part.var) for part in parts))
     made: list[s.Pattern] = []
@@ -681,11 +741,11 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
         case s.Kleene(var=var):
             words = st.sampled_from([None, None, *s.Select])
             until = None
-            if draw(st.integers(0, 3)) == 0:
+            if draw(integers(0, 3)) == 0:
                 until = draw(simple(attribute_of(var), clock))
                 if before and draw(st.booleans()):
                     until = draw(comparisons([attribute_of(var)], [attribute_of(draw(st.sampled_from(before)))]))
-            return replace(pattern, policy=draw(words), greedy=draw(st.integers(0, 2)) == 0, until=until)
+            return replace(pattern, policy=draw(words), greedy=draw(integers(0, 2)) == 0, until=until)
         case s.Or(arms=arms) if arms[0] == arms[1]:  # they share a variable, which is declared alike
             return s.Or((draw(worded(arms[0], clock, before)),) * 2)
         case s.Or(arms=arms):
@@ -706,19 +766,20 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
 
 @st.composite
 def general_case(
-    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False
-) -> Case:
-    """Draw a query over a general pattern and a table with a type column for it; see `patterns`.
+    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False,
+    table: Table | None = None,
+) -> Case:  # fmt: skip
+    """Draw a query over a general pattern and a table with a type column for it, or that is given; see `patterns`.
 
     With `clauses` there may be HAVING, RETURN, AGGREGATE, ORDER BY, LIMIT and OFFSET, of one of the variables; with
     `words` there are policies of single steps, greedy and UNTIL.
     """
     pattern = draw(patterns(most_leaves, nots))
-    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    table = table or draw(tables(types=TYPED, most=most))
     if words:
         pattern = draw(worded(pattern, table.clock))
     conditions = draw(general_conditions(pattern, table.clock))
-    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    partition = ("g",) if draw(integers(0, 4)) == 0 else ()
     if partition:
         conditions = [*conditions, s.PartitionClause((s.Name("g"),))]
     more: dict[str, Any] = {}
@@ -734,9 +795,18 @@ def general_case(
         where=tuple(conditions),
         select=draw(st.sampled_from(list(s.Select))),
         report=draw(st.sampled_from(list(s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock))),
+        within=draw(_perhaps_withins(table.clock)),
     )
     return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
+def queries_on(draw: Any, table: Table) -> Case:
+    """Draw a query of any shape over a table, with every clause, or with words at its steps."""
+    way = draw(st.integers(0, 3))
+    if way == 0:
+        return draw(fixed_case(table=table))
+    return draw(general_case(table=table, clauses=way > 1, words=way == 1))
 
 
 @st.composite
@@ -744,12 +814,11 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
     """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
-    forbidden = {leaf.var: one for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
+    around = _nots_around(pattern, ())
 
-    inner = {leaf.var for one in {*forbidden.values()} for deep in s.absent_patterns(one) for leaf in s.leaves(deep)}
     at_edges = {
         leaf.var
-        for one in {*forbidden.values()}
+        for one in s.absent_patterns(pattern)
         if isinstance(one, s.Seq)
         for part in (one.parts[0], one.parts[-1])
         if isinstance(part, s.Absent)
@@ -757,58 +826,70 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
     }
 
     def may_meet(name: str, var: str) -> bool:
-        """Tell whether conditions may compare two variables: of one NOT, or one of them of none."""
-        one, other = forbidden.get(name), forbidden.get(var)
-        if one is other:
-            return not {name, var} & at_edges
-        return None in (one, other) and not {name, var} & inner
+        """Tell whether conditions may compare two variables: of one NOT, or of one and of what is around it."""
+        one, other = around[name], around[var]
+        while one and other and one[0] is other[0]:
+            one, other = one[1:], other[1:]
+        apart = one + other
+        if name != var and {name, var} & at_edges:
+            return False
+        outermost = () in (around[name], around[var])
+        return not apart or (len(apart) == 1 and (outermost or isinstance(apart[0], s.Single)))
 
     names = sorted({leaf.var for leaf in leaves})
     found = []
-    for _ in range(draw(st.sampled_from([0, 1, 1, 2, 0, 3]))):
+    for _ in range(draw(among((0, 1, 1, 2, 0, 3)))):
         var = draw(st.sampled_from(names))
-        shape = draw(st.integers(0, 3))
+        shape = draw(integers(0, 3))
         if shape == 0:
             found.append(draw(constant(var, clock)))
         elif shape == 1 and var in kleene:
             found.append(draw(adjacent(var, clock)))
         else:
             other = draw(st.sampled_from([name for name in names if name == var or may_meet(name, var)]))
-            mixed = var in kleene and other != var and draw(st.integers(0, 3)) == 0
+            mixed = var in kleene and other != var and draw(integers(0, 3)) == 0
             found.append(draw(adjacent_and(var, other) if mixed else across_two(var, other, kleene, clock)))
+    return found
+
+
+def _nots_around(pattern: s.Pattern, around: tuple[s.Pattern, ...]) -> dict[str, tuple[s.Pattern, ...]]:
+    """Return for each variable the patterns around it that NOTs forbid, the outermost first."""
+    found = {node.var: around for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))}
+    for one in s.absent_patterns(pattern):
+        found |= _nots_around(one, (*around, one))
     return found
 
 
 @st.composite
 def adjacent_and(draw: Any, var: str, other: str) -> s.Condition:
     """Draw a condition on two consecutive events of one variable and the events of another."""
-    attr = draw(st.sampled_from("xyd"))
+    attr = draw(among("xyd"))
     earlier, later = s.Attribute(var, attr, Which.EARLIER), s.Attribute(var, attr, Which.LATER)
-    bound = s.Arithmetic(draw(st.sampled_from("+-")), earlier, s.Attribute(other, attr))
-    return s.Comparison(draw(st.sampled_from(COMPARATORS)), later, bound)
+    bound = s.Arithmetic(draw(among("+-")), earlier, s.Attribute(other, attr))
+    return s.Comparison(draw(among(COMPARATORS)), later, bound)
 
 
 @st.composite
 def across_two(draw: Any, first: str, second: str, kleene: set[str], clock: Clock) -> s.Condition:
     """Draw a condition between two variables, often one that holds."""
     left, right = draw(_reference(first, kleene)), draw(_reference(second, kleene))
-    shape = draw(st.integers(0, 6))
+    shape = draw(integers(0, 6))
     if shape == 0:
         return draw(comparisons([left], [right]))
     if shape == 1:
         return draw(gaps(left, right, clock))
     if shape == 2:
         return any_of(draw(comparisons([left], [right])), draw(simple(left, clock)))
-    attr = draw(st.sampled_from("xk"))
-    return s.Comparison(draw(st.sampled_from(["!=", "<=", ">=", "!=", "<"])), left(attr), right(attr))
+    attr = draw(among("xk"))
+    return s.Comparison(draw(among(("!=", "<=", ">=", "!=", "<"))), left(attr), right(attr))
 
 
 @st.composite
 def _reference(draw: Any, var: str, kleene: set[str]) -> Reference:
     if var not in kleene:
         return attribute_of(var)
-    which = draw(st.sampled_from([Which.EACH, Which.FIRST, Which.LAST, Which.LAST, Which.NTH]))
-    return attribute_of(var, which, draw(st.integers(1, 3)) if which is Which.NTH else None)
+    which = draw(among((Which.EACH, Which.FIRST, Which.LAST, Which.LAST, Which.NTH)))
+    return attribute_of(var, which, draw(integers(1, 3)) if which is Which.NTH else None)
 
 
 @st.composite
@@ -817,31 +898,31 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
     absent = Absents(8)
     types = draw(st.sampled_from([("A",), ("A", "B")]))
     leaves = [
-        draw(leaves_of(types, name, draw(st.sampled_from(["single", "kleene", "kleene"]))))
-        for name in "abc"[: draw(st.integers(1, 3))]
+        draw(leaves_of(types, name, draw(among(("single", "kleene", "kleene")))))
+        for name in "abc"[: draw(integers(1, 3))]
     ]
     pattern = not_empty(draw(_sequence(leaves, absent)))
     table = draw(tables(types=types, most=most))
     where: list[s.Condition] = []
     for leaf in leaves:
         if isinstance(leaf, s.Kleene) and draw(st.booleans()):
-            op, attr = draw(st.sampled_from([">", ">=", "<", "!=", "="])), draw(st.sampled_from("xy"))
+            op, attr = draw(among((">", ">=", "<", "!=", "="))), draw(among("xy"))
             where.append(
                 s.Comparison(op, s.Attribute(leaf.var, attr, Which.LATER), s.Attribute(leaf.var, attr, Which.EARLIER))
             )
     for left, right in itertools.pairwise(leaves):
-        if draw(st.integers(0, 2)) == 0:
-            attr = draw(st.sampled_from("xy"))
-            first = draw(st.sampled_from([Which.EACH, Which.LAST])) if isinstance(left, s.Kleene) else Which.EACH
-            second = draw(st.sampled_from([Which.EACH, Which.FIRST])) if isinstance(right, s.Kleene) else Which.EACH
-            op = draw(st.sampled_from(["<", "<=", ">", "!=", "="]))
+        if draw(integers(0, 2)) == 0:
+            attr = draw(among("xy"))
+            first = draw(among((Which.EACH, Which.LAST))) if isinstance(left, s.Kleene) else Which.EACH
+            second = draw(among((Which.EACH, Which.FIRST))) if isinstance(right, s.Kleene) else Which.EACH
+            op = draw(among(("<", "<=", ">", "!=", "=")))
             where.append(s.Comparison(op, s.Attribute(left.var, attr, first), s.Attribute(right.var, attr, second)))
     if len(leaves) > 2 and draw(st.booleans()):
-        op, attr = draw(st.sampled_from(["<", "<=", ">", "!=", "="])), draw(st.sampled_from("xy"))
+        op, attr = draw(among(("<", "<=", ">", "!=", "="))), draw(among("xy"))
         where.append(s.Comparison(op, s.Attribute(leaves[0].var, attr), s.Attribute(leaves[2].var, attr)))
-    if draw(st.integers(0, 3)) == 0:
+    if draw(integers(0, 3)) == 0:
         where.append(draw(constant(draw(st.sampled_from(leaves)).var, table.clock)))
-    partition = ("g",) if draw(st.integers(0, 3)) == 0 else ()
+    partition = ("g",) if draw(integers(0, 3)) == 0 else ()
     if partition:
         where.append(s.PartitionClause((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
@@ -850,7 +931,7 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
         where=tuple(where),
         having=draw(havings()),
         report=draw(st.sampled_from(list(s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock))),
+        within=draw(_perhaps_withins(table.clock)),
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )
     return Case(query, table.rows, table.options, table.schema)
@@ -863,22 +944,22 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
     In a star only the first is compared, always by the same value and in one direction.
     """
     types = draw(st.sampled_from([("A",), ("A", "B")]))
-    leaves = [s.Single(draw(st.sampled_from(types)), name) for name in "abcd"[: draw(st.integers(1, 4))]]
+    leaves = [s.Single(draw(st.sampled_from(types)), name) for name in "abcd"[: draw(integers(1, 4))]]
     table = draw(tables(types=types, most=most))
     where: list[s.Condition] = []
     if star:
-        op, attr = draw(st.sampled_from(["<", "<=", ">", ">="])), draw(st.sampled_from("xyn"))
-        lower = [leaf for leaf in leaves[1:] if draw(st.integers(0, 3))]
+        op, attr = draw(among(("<", "<=", ">", ">="))), draw(among("xyn"))
+        lower = [leaf for leaf in leaves[1:] if draw(integers(0, 3))]
         where += [s.Comparison(op, s.Attribute(leaves[0].var, attr), s.Attribute(leaf.var, attr)) for leaf in lower]
     for left, right in [] if star else itertools.combinations(leaves, 2):
-        for _ in range(draw(st.sampled_from([0, 0, 1, 1, 2]))):
-            attr = draw(st.sampled_from("xxyk"))
-            op = draw(st.sampled_from(["<", "<=", ">", ">=", "!=", "=", "="]))
-            other = attr if attr == "k" else draw(st.sampled_from("xy"))
+        for _ in range(draw(among((0, 0, 1, 1, 2)))):
+            attr = draw(among("xxyk"))
+            op = draw(among(("<", "<=", ">", ">=", "!=", "=", "=")))
+            other = attr if attr == "k" else draw(among("xy"))
             where.append(s.Comparison(op, s.Attribute(left.var, attr), s.Attribute(right.var, other)))
-    if draw(st.integers(0, 2)) == 0:
+    if draw(integers(0, 2)) == 0:
         where.append(draw(constant(draw(st.sampled_from(leaves)).var, table.clock)))
-    partition = ("g",) if draw(st.integers(0, 3)) == 0 else ()
+    partition = ("g",) if draw(integers(0, 3)) == 0 else ()
     if partition:
         where.append(s.PartitionClause((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
@@ -906,9 +987,9 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
 def fixed_patterns(draw: Any, names: Any, leaves: int, absent: Absents, depth: int = 3) -> s.Pattern:
     """Draw a pattern of single events: SEQ, AND and OR, nested, with NOT in a SEQ."""
     if leaves < 2 or depth == 0:
-        leaf = s.Single(draw(st.sampled_from(TYPES)), next(names), draw(st.integers(0, 5)) == 0)
-        return draw(_sequence([leaf], absent)) if draw(st.integers(0, 7)) == 0 else leaf
-    shape = draw(st.sampled_from(["seq", "seq", "and", "and", "or"]))
+        leaf = s.Single(draw(among(TYPES)), next(names), draw(integers(0, 5)) == 0)
+        return draw(_sequence([leaf], absent)) if draw(integers(0, 7)) == 0 else leaf
+    shape = draw(among(("seq", "seq", "and", "and", "or")))
     number = draw(st.integers(2, min(leaves, 3)))
     shares = [1 + leaves // number - 1] * number
     parts = [draw(fixed_patterns(names, max(1, share), absent, depth - 1)) for share in shares]
@@ -923,15 +1004,15 @@ def fixed_patterns(draw: Any, names: Any, leaves: int, absent: Absents, depth: i
 def across_three(draw: Any, names: Sequence[str], clock: Clock) -> s.Condition:
     """Draw a condition between two or three variables: arithmetic, ABS, OR, or a comparison."""
     chosen = draw(st.lists(st.sampled_from(names), min_size=2, max_size=3, unique=True))
-    attr = draw(st.sampled_from("xxyd"))
+    attr = draw(among("xxyd"))
     values: list[s.Expression] = [s.Attribute(name, attr) for name in chosen]
-    op = draw(st.sampled_from(COMPARATORS))
-    shape = draw(st.integers(0, 4))
+    op = draw(among(COMPARATORS))
+    shape = draw(integers(0, 4))
     if len(values) == 3:
-        total = s.Arithmetic(draw(st.sampled_from("+-*")), values[0], values[1])
+        total = s.Arithmetic(draw(among("+-*")), values[0], values[1])
         if shape < 3:
             return s.Comparison(op, total, values[2])
-        other = s.Comparison(draw(st.sampled_from(COMPARATORS)), values[1], values[2])
+        other = s.Comparison(draw(among(COMPARATORS)), values[1], values[2])
         return any_of(s.Comparison(op, values[0], values[1]), other)
     difference = s.Arithmetic("-", values[0], values[1])
     if shape == 0:
@@ -942,24 +1023,24 @@ def across_three(draw: Any, names: Sequence[str], clock: Clock) -> s.Condition:
 
 
 @st.composite
-def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
-    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too."""
-    absent = Absents(draw(st.sampled_from([4, 9, 9])))
+def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4, table: Table | None = None) -> Case:
+    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too, and a table."""
+    absent = Absents(draw(among((4, 9, 9))))
     pattern = not_empty(draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent)))
-    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    table = table or draw(tables(types=TYPED, most=most))
     leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
     negated = {leaf.var for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     names = sorted({leaf.var for leaf in leaves} - negated)
     where: list[s.Condition] = []
-    for _ in range(draw(st.sampled_from([0, 1, 1, 2, 3]))):
-        if len(names) > 1 and draw(st.integers(0, 2)):
+    for _ in range(draw(among((0, 1, 1, 2, 3)))):
+        if len(names) > 1 and draw(integers(0, 2)):
             where.append(draw(across_three(names, table.clock)))
-        elif negated and draw(st.integers(0, 2)):
+        elif negated and draw(integers(0, 2)):
             left, right = draw(st.sampled_from(sorted(negated))), draw(st.sampled_from(names))
             where.append(draw(across_two(left, right, set(), table.clock)))
         else:
             where += draw(general_conditions(pattern, table.clock))
-    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    partition = ("g",) if draw(integers(0, 4)) == 0 else ()
     if partition:
         where.append(s.PartitionClause((s.Name("g"),)))
     query = s.QuerySyntax(
@@ -980,33 +1061,31 @@ def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
 def so_far(draw: Any, var: str, before: Sequence[s.Single | s.Kleene] = ()) -> s.Condition:
     """Draw a condition on an event of a Kleene variable and those so far; `before` are leaves that come before it."""
     inclusive = draw(st.booleans())
-    shape = draw(st.integers(0, 7))
-    own = s.Attribute(var, draw(st.sampled_from("xyd")))
-    op = draw(st.sampled_from(COMPARATORS))
+    shape = draw(integers(0, 7))
+    own = s.Attribute(var, draw(among("xyd")))
+    op = draw(among(COMPARATORS))
     if shape == 0:
-        found: s.Condition = s.Comparison(
-            op, s.Prefix("COUNT", var, None, inclusive), s.Integer(draw(st.integers(1, 3)))
-        )
+        found: s.Condition = s.Comparison(op, s.Prefix("COUNT", var, None, inclusive), s.Integer(draw(integers(1, 3))))
     elif shape <= 2:
-        attr, of = draw(st.sampled_from(["kk", "xx", "xy", "kk", "yx", "dx"]))
-        others = [s.String("a") if attr == "k" else s.Integer(1)] if draw(st.integers(0, 3)) == 0 else []
+        attr, of = draw(among(("kk", "xx", "xy", "kk", "yx", "dx")))
+        others = [s.String("a") if attr == "k" else s.Integer(1)] if draw(integers(0, 3)) == 0 else []
         found = s.Membership(s.Attribute(var, attr), (s.Prefix("", var, of, inclusive), *others))
-        found = s.Negation(found) if draw(st.integers(0, 3)) else found
+        found = s.Negation(found) if draw(integers(0, 3)) else found
     else:
-        function = draw(st.sampled_from(["SUM", "AVG", "MIN", "MAX"]))
-        number = s.Prefix(function, var, draw(st.sampled_from("xyd")), inclusive)
+        function = draw(among(("SUM", "AVG", "MIN", "MAX")))
+        number = s.Prefix(function, var, draw(among("xyd")), inclusive)
         other: s.Expression = own
         if before and draw(st.booleans()):
             other = draw(of_whole(draw(st.sampled_from(before))))
         elif shape == 3:
-            other = s.Arithmetic(draw(st.sampled_from("+-*")), own, draw(NUMBERS))
+            other = s.Arithmetic(draw(among("+-*")), own, draw(NUMBERS))
         elif shape == 4:
             other = s.Attribute(var, "x", Which.FIRST)
         elif shape == 5:
             other = s.Prefix("COUNT", var, None, draw(st.booleans()))
         left, right = (other, number) if draw(st.booleans()) else (number, other)
         found = s.Comparison(op, left, right)
-    more = draw(st.integers(0, 5))
+    more = draw(integers(0, 5))
     if more == 0:
         return s.Negation(found)
     return any_of(found, s.Comparison("=", own, s.Integer(1))) if more == 1 else found
@@ -1015,10 +1094,10 @@ def so_far(draw: Any, var: str, before: Sequence[s.Single | s.Kleene] = ()) -> s
 @st.composite
 def of_whole(draw: Any, leaf: s.Single | s.Kleene) -> s.Expression:
     """Draw a number over all events of a variable."""
-    function = draw(st.sampled_from(["COUNT", "SUM", "AVG", "MIN", "MAX"]))
+    function = draw(among(("COUNT", "SUM", "AVG", "MIN", "MAX")))
     if function == "COUNT":
         return s.Aggregate("COUNT", s.VariableReference(leaf.var))
-    return s.Aggregate(function, s.Attribute(leaf.var, draw(st.sampled_from("xyd"))))
+    return s.Aggregate(function, s.Attribute(leaf.var, draw(among("xyd"))))
 
 
 @st.composite
@@ -1030,12 +1109,12 @@ def whole(draw: Any, leaves: Sequence[s.Single | s.Kleene]) -> s.Condition:
         st.one_of(
             NUMBERS,
             of_whole(beside),
-            st.sampled_from("xyd").map(lambda attr: s.Attribute(beside.var, attr)),
-            st.builds(s.Arithmetic, st.sampled_from("+-"), of_whole(beside), NUMBERS),
+            among("xyd").map(lambda attr: s.Attribute(beside.var, attr)),
+            st.builds(s.Arithmetic, among("+-"), of_whole(beside), NUMBERS),
         )
     )
-    found = s.Comparison(draw(st.sampled_from(COMPARATORS)), number, other)
-    return s.Negation(found) if draw(st.integers(0, 5)) == 0 else found
+    found = s.Comparison(draw(among(COMPARATORS)), number, other)
+    return s.Negation(found) if draw(integers(0, 5)) == 0 else found
 
 
 @st.composite
@@ -1046,20 +1125,20 @@ def trend_conditions(draw: Any, leaves: Sequence[s.Single | s.Kleene]) -> tuple[
         leaf = draw(st.sampled_from(leaves))
         values = [s.Length(), draw(of_whole(leaf)), draw(of_whole(leaf))]
         which = st.sampled_from([Which.FIRST, Which.LAST]) if isinstance(leaf, s.Kleene) else st.just(Which.EACH)
-        values.append(s.Attribute(leaf.var, draw(st.sampled_from("xyd")), draw(which)))
+        values.append(s.Attribute(leaf.var, draw(among("xyd")), draw(which)))
         if isinstance(leaf, s.Kleene):
-            values.append(s.Attribute(leaf.var, "x", Which.NTH, draw(st.integers(1, 3))))
+            values.append(s.Attribute(leaf.var, "x", Which.NTH, draw(integers(1, 3))))
         return draw(st.sampled_from(values))
 
     def condition() -> s.Condition:
         left, right = number(), draw(st.one_of(NUMBERS, st.builds(number)))
-        if draw(st.integers(0, 3)) == 0:
-            left = s.Arithmetic(draw(st.sampled_from("+-*/")), left, number())
-        found = s.Comparison(draw(st.sampled_from(COMPARATORS)), left, right)
-        return s.Negation(found) if draw(st.integers(0, 4)) == 0 else found
+        if draw(integers(0, 3)) == 0:
+            left = s.Arithmetic(draw(among("+-*/")), left, number())
+        found = s.Comparison(draw(among(COMPARATORS)), left, right)
+        return s.Negation(found) if draw(integers(0, 4)) == 0 else found
 
     first = condition()
-    return (any_of(first, condition()),) if draw(st.integers(0, 2)) == 0 else (first,)
+    return (any_of(first, condition()),) if draw(integers(0, 2)) == 0 else (first,)
 
 
 @st.composite
@@ -1072,7 +1151,7 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         pattern = draw(patterns(3, 5))
     else:
         kinds = [s.Kleene, s.Kleene, s.Single]
-        parts = [draw(st.sampled_from(kinds))(draw(st.sampled_from(TYPES)), v) for v in "ab"[: draw(st.integers(1, 2))]]
+        parts = [draw(st.sampled_from(kinds))(draw(among(TYPES)), v) for v in "ab"[: draw(integers(1, 2))]]
         pattern = parts[0] if len(parts) == 1 else s.Seq(tuple(parts))
     table = draw(tables(types=[*TYPES * 3], most=most))
     negated = {id(leaf) for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
@@ -1083,7 +1162,7 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
             where.append(draw(so_far(leaf.var, leaves[:i])))
     if draw(st.booleans()):
         where.append(draw(whole(leaves)))
-    partition = ("g",) if draw(st.integers(0, 4)) == 0 else ()
+    partition = ("g",) if draw(integers(0, 4)) == 0 else ()
     if partition:
         where.append(s.PartitionClause((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
@@ -1094,7 +1173,7 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         having=having,
         select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
         report=draw(st.sampled_from(list(s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock))),
+        within=draw(_perhaps_withins(table.clock)),
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )
     return Case(query, table.rows, table.options, table.schema)

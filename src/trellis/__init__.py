@@ -150,7 +150,10 @@ provide("feature queries", _feature_queries)
 
 def __getattr__(name: str) -> object:
     if name != "Methods":
-        raise AttributeError(f"module 'trellis' has no attribute {name!r}")
+        said = f"module 'trellis' has no attribute {name!r}"
+        if name in {"detect", "explain", "detect_stream", "arrivals", "why_not", "prepare"}:
+            said += f': it is a method of a query, trellis.query("PATTERN ...").{name}(...)'
+        raise AttributeError(said)
     from trellis.methods import Methods
 
     return Methods

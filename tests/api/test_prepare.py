@@ -76,3 +76,10 @@ def test_mistakes_are_told_when_it_is_prepared() -> None:
 
 def test_the_same_text_is_parsed_once() -> None:
     assert parser.parse(QUERY) is parser.parse(QUERY)
+
+
+def test_a_method_of_queries_is_named_where_the_module_is_asked_for_it() -> None:
+    with pytest.raises(AttributeError, match=r'trellis.query\("PATTERN ..."\).detect\(...\)'):
+        trellis.detect  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'dtect'$"):
+        trellis.dtect  # noqa: B018

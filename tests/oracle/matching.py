@@ -133,9 +133,11 @@ class Matcher:
         """Yield the matches so far with one more event, whatever policies say of it."""
         for var in self.names:
             pairs = (*so_far, (self.events[place], var))
-            for reading in self.beginnings(pairs):
+            if not self._in_span(pairs[0][0], pairs[-1][0]):
+                continue
+            for reading in readings(self.pattern, pairs, beginning=True):
                 steps, own = steps_of(reading, pairs), cut_of(reading, pairs)
-                if steps[:-1] in ways and own[:-1] == cut:
+                if steps[:-1] in ways and own[:-1] == cut and self.can_go_on(reading, pairs):
                     yield Longer(place, var, steps, left_by(self.pattern, reading, pairs), own)
 
     def _is_selected(self, one: Longer, found: list[Longer], place: int) -> bool:
@@ -164,17 +166,13 @@ class Matcher:
             for reading in readings(self.pattern, pairs, beginning=False)
         )
 
-    def beginnings(self, pairs: Pairs) -> Iterator[Reading]:
-        """Yield the readings of a match so far: all holds that can be judged without the events to come.
+    def can_go_on(self, reading: Reading, pairs: Pairs) -> bool:
+        """Tell whether all holds, for a match so far, that can be judged without the events to come.
 
         A NOT at an edge of the pattern is judged when the match is whole.
         """
-        if not self._in_span(pairs[0][0], pairs[-1][0]):
-            return
-        for reading in readings(self.pattern, pairs, beginning=True):
-            judged = [gap for gap in gaps(reading) if not {gap.after, gap.before} & {EDGE, TO_COME}]
-            if self._holds(reading) and not any(self._filled(gap, reading, pairs) for gap in judged):
-                yield reading
+        judged = [gap for gap in gaps(reading) if not {gap.after, gap.before} & {EDGE, TO_COME}]
+        return self._holds(reading) and not any(self._filled(gap, reading, pairs) for gap in judged)
 
     def _in_span(self, first: Event, last: Event) -> bool:
         if self.span is None:

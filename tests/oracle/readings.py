@@ -21,7 +21,7 @@ from trellis.language.syntax import Which, may_be_empty
 
 from .conditions import TO_COME
 from .events import Event, OracleError
-from .structure import bounds, fits, is_optional, labels, variables
+from .structure import bounds, fits, has_absent, is_optional, labels, variables
 
 Pair = tuple[Event, str]
 Pairs = tuple[Pair, ...]
@@ -97,6 +97,9 @@ class Repeated:
             yield from part.leaves()
 
 
+NOTHING = Composed(syntax.Seq(()), ())
+"""An optional part without any event."""
+
 Reading = Taken | Composed | Stepped | Repeated | Awaited
 Within = tuple[Reading, ...]  # the iterations around a part, outermost first
 Cut = tuple[tuple[int, ...], ...]  # for each event the numbers of its iterations, from 1, outermost first
@@ -144,7 +147,7 @@ def readings(pattern: syntax.Pattern, pairs: Pairs, *, beginning: bool) -> Itera
                 yield Stepped(pattern, reading)
         case syntax.Group(inner) if is_optional(pattern):
             if not pairs:
-                yield Composed(syntax.Seq(()), ())
+                yield NOTHING
             yield from readings(inner, pairs, beginning=beginning)
         case syntax.Group():
             yield from _of_group(pattern, pairs, beginning)
@@ -286,7 +289,7 @@ def _events_of(reading: Reading, var: str) -> tuple[Event, ...]:
 
 def gaps(reading: Reading, after: Event = EDGE, before: Event = EDGE, within: Within = ()) -> Iterator[Gap]:
     """Yield the place of each NOT of a reading that has these two neighbours."""
-    if isinstance(reading, Taken | Awaited):
+    if isinstance(reading, Taken | Awaited) or not has_absent(reading.node):
         return
     if isinstance(reading, Stepped):
         yield from gaps(reading.inner, after, before, within)

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import wraps
 from typing import Any
 
 from trellis.language import syntax
 
 from .events import Event
+
+
+def once(question: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Answer a question about a node once: it is asked again for every sequence that is tried."""
+    known: dict[int, tuple[Any, Any]] = {}  # with the node, so that no other one gets its identity
+
+    @wraps(question)
+    def answer(node: Any) -> Any:
+        found = known.get(id(node))
+        if found is None:
+            if len(known) > 10_000:
+                known.clear()
+            found = known[id(node)] = node, question(node)
+        return found[1]
+
+    return answer
 
 
 def fits(event: Event, type_name: str | None) -> bool:
@@ -20,13 +37,14 @@ def fits(event: Event, type_name: str | None) -> bool:
     return type_name is None or event.type == type_name
 
 
-def leaves(pattern: syntax.Node) -> Iterator[syntax.Single | syntax.Kleene]:
-    """Yield the leaves that take events, in the order of the pattern; those of a NOT are left out."""
+@once
+def leaves(pattern: syntax.Node) -> tuple[syntax.Single | syntax.Kleene, ...]:
+    """Give the leaves that take events, in the order of the pattern; those of a NOT are left out."""
     if isinstance(pattern, (syntax.Single, syntax.Kleene)):
-        yield pattern
-    elif not isinstance(pattern, syntax.Absent | syntax.Condition):
-        for child in syntax.children(pattern):
-            yield from leaves(child)
+        return (pattern,)
+    if isinstance(pattern, syntax.Absent | syntax.Condition):
+        return ()
+    return tuple(leaf for child in syntax.children(pattern) for leaf in leaves(child))
 
 
 def bounds(leaf: syntax.Single | syntax.Kleene) -> tuple[int, int | None]:
@@ -44,6 +62,13 @@ def absents(pattern: syntax.Node) -> Iterator[syntax.Single | syntax.Kleene]:
                 yield from leaves(event)
 
 
+@once
+def has_absent(pattern: syntax.Node) -> bool:
+    """Tell whether there is a NOT."""
+    return any(isinstance(node, syntax.Absent) for node in syntax.walk(pattern))
+
+
+@once
 def variables(pattern: syntax.Node) -> tuple[str, ...]:
     """Give the variables that take events, each once, in the order of the pattern."""
     return tuple(dict.fromkeys(leaf.var for leaf in leaves(pattern)))
@@ -54,6 +79,7 @@ def is_optional(group: syntax.Group) -> bool:
     return (group.least, group.most, group.label) == (0, 1, None)
 
 
+@once
 def groups(pattern: syntax.Node) -> list[syntax.Group]:
     """Give the repeated groups; those of a NOT are left out."""
     if isinstance(pattern, syntax.Absent | syntax.Condition):
@@ -62,6 +88,7 @@ def groups(pattern: syntax.Node) -> list[syntax.Group]:
     return own + [group for child in syntax.children(pattern) for group in groups(child)]
 
 
+@once
 def labels(pattern: syntax.Node) -> frozenset[str]:
     """Give the labels of the repeated groups."""
     return frozenset(group.label for group in groups(pattern) if group.label is not None)

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trellis.errors import UsageError
 from trellis.events.source import is_spark_frame
 from trellis.graphs import Merger, Operator, Result, Splitter, VertexProgram
 from trellis.graphs.chain import PipelinePart
+from trellis.graphs.job import DISTRIBUTED, LOCAL
 
 if TYPE_CHECKING:
     from trellis.engines.spark.graphs.stream import GraphStream
@@ -32,8 +34,9 @@ class Pipeline:
         return chain
 
     def run(
-        self, events: Any, *, time: str | None = None, event_id: str | None = None, instances: int | None = None
-    ) -> Any:
+        self, events: Any, *, time: str | None = None, event_id: str | None = None, instances: int | None = None,
+        graphs: str = LOCAL,
+    ) -> Any:  # fmt: skip
         """Run over events that are all there.
 
         Parameters
@@ -45,16 +48,25 @@ class Pipeline:
             The columns that hold time and id. On Spark events need an id.
         instances
             How many instances share the partitions; the results are the same with any number.
+        graphs
+            `local`: the graph of a partition is in one process. `distributed`, on Spark: it is kept as data frames, and
+            may be larger than a machine; what the operator does to it and asks of it are jobs.
 
         Returns
         -------
         JobOutput or pyspark.sql.DataFrame
             The merged results, in order.
         """
+        if graphs not in (LOCAL, DISTRIBUTED):
+            raise UsageError(f"`graphs` is `{graphs}`", f"It is `{LOCAL}` or `{DISTRIBUTED}`.")
         if is_spark_frame(events):
             from trellis.engines.spark.graphs.run import run_chain as run_there
 
-            return run_there(events, self.parts, time=time, event_id=event_id, instances=instances)
+            return run_there(events, self.parts, time=time, event_id=event_id, instances=instances, graphs=graphs)
+        if graphs == DISTRIBUTED:
+            raise UsageError(
+                "graphs are distributed by Spark, and these events are in this process", "Give a Spark frame."
+            )
         from trellis.graphs.run import run_chain as run_here
 
         return run_here(events, self.parts, time=time, event_id=event_id, instances=instances or 1)

@@ -51,11 +51,11 @@ class EdgeList:
 
     def lacks(self, vertices: list[Any]) -> list[Any]:
         """Return those of some vertices that the graph does not have."""
-        return [vertex for vertex, place in zip(vertices, self._places(vertices), strict=True) if place is None]
+        return [vertex for vertex, place in zip(vertices, self.places(vertices), strict=True) if place is None]
 
     def neighbours(self, vertex: Any, at_most: int) -> list[Any]:
         """Return the neighbours of a vertex in ascending order, `at_most` of them; those along and against edges."""
-        (place,) = self._places([vertex])
+        (place,) = self.places([vertex])
         if place is None:
             return []
         own = np.array([place])
@@ -71,7 +71,7 @@ class EdgeList:
 
     def _inside(self, vertices: Sequence[Any]) -> tuple[Ints, Ints]:
         """Return the places of some vertices, ascending, and the edges with both ends among them."""
-        known = np.unique(np.array([place for place in self._places(list(vertices)) if place is not None], np.int64))
+        known = np.unique(np.array([place for place in self.places(list(vertices)) if place is not None], np.int64))
         inside = np.zeros(len(self.ids), np.bool_)
         inside[known] = True
         edges = np.sort(self._edges_of(known))
@@ -82,6 +82,10 @@ class EdgeList:
         offsets, order = self._by_target if into else self._by_source
         found: Ints = order[ranges(offsets, places)[0]]
         return found
+
+    @cached_property
+    def _numbers(self) -> Ints | None:
+        return np.asarray(self.ids.to_numpy(zero_copy_only=False)) if pa.types.is_integer(self.ids.type) else None
 
     @cached_property
     def _by_source(self) -> tuple[Ints, Ints]:
@@ -98,13 +102,25 @@ class EdgeList:
         weight = None if self.weight is None else self.weight[kept]
         return EdgeList(self.ids.take(pa.array(known)), source, target, weight, self.directed)
 
-    def _places(self, vertices: list[Any]) -> list[int | None]:
+    def ids_at(self, places: Ints) -> list[Any]:
+        """Return the vertices at some places."""
+        if self._numbers is not None:
+            return list(self._numbers[places].tolist())
+        return list(self.ids.take(pa.array(places)).to_pylist())
+
+    def places(self, vertices: list[Any]) -> list[int | None]:
+        """Return the places of some vertices in `ids`, or None."""
         try:
             wanted = pa.array(vertices, self.ids.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError):
             return [None] * len(vertices)
         if len(wanted) > MANY:
             return list(pc.index_in(wanted, self.ids).to_pylist())
+        if self._numbers is not None:
+            found = np.searchsorted(self._numbers, wanted.to_numpy(zero_copy_only=False)).tolist()
+            return [
+                i if i < len(self.ids) and self._numbers[i] == v else None for i, v in zip(found, vertices, strict=True)
+            ]
         places: list[int | None] = []
         for vertex in wanted.to_pylist():
             place = bisect_left(range(len(self.ids)), vertex, key=lambda i: self.ids[i].as_py())

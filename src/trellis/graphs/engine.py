@@ -189,6 +189,10 @@ def execute(program: VertexProgram, graph: EdgeList, threads: int | None = None)
 def _executed(program: VertexProgram, graph: EdgeList) -> Result:
     if not len(graph.ids):
         return Result(graph.ids, np.zeros(0), 0, 0)
+    near = program.solve_near(graph, lambda: whole_block(program, graph))
+    if near is not None:
+        places, result = near
+        return Result(graph.ids.take(pa.array(places)), result.values, result.rounds, result.scheduled)
     part = program.prepare(graph)
     graph = graph if part is None else graph.among(part)
     block = whole_block(program, graph)

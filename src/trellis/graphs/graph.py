@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from trellis.errors import DataError, UsageError
 from trellis.graphs.arrays import SOURCE, TARGET, EdgeList, edge_list
+from trellis.graphs.engine import Result, execute
+from trellis.graphs.program import VertexProgram
 
 Vertex = Hashable
 
@@ -154,6 +156,12 @@ class Graph(GraphStore):
         if self._arrays is None:
             self._arrays = super().arrays()
         return self._arrays
+
+    def execute(
+        self, program: VertexProgram, within: Iterable[Any] | None = None, weight: Callable[[Any], float] | None = None
+    ) -> Result:
+        """Run a vertex program over the graph, or over some of its vertices; `weight` as in `arrays`."""
+        return execute(program, self.arrays(within, weight))
 
     def view(self) -> GraphStore:
         """Return the same graph to be read only; it goes with the changes."""

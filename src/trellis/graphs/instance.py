@@ -34,10 +34,15 @@ class Instance:
         Which of how many it is.
     state
         What an earlier one's `state` returned, to go on from.
+    graphs
+        Makes the graph of a partition, given whether it is directed.
     """
 
-    def __init__(self, job: Job, number: int = 0, instances: int = 1, state: pa.Table | None = None) -> None:
-        self.job, self.number = job, number
+    def __init__(
+        self, job: Job, number: int = 0, instances: int = 1, state: pa.Table | None = None,
+        graphs: Callable[[bool], Any] = Graph,
+    ) -> None:  # fmt: skip
+        self.job, self.number, self._graphs = job, number, graphs
         self.router = Router(job.splitter, number, instances)
         self._stored = Graph(job.splitter.store_directed)
         self.calls = Calls()
@@ -168,7 +173,7 @@ class Instance:
         found = self._operators.get(place)
         if found is None:
             found = self.job.fresh()
-            found.graph, found.store, found.partition = Graph(found.directed), self.store, partition
+            found.graph, found.store, found.partition = self._graphs(found.directed), self.store, partition
             found.calls = OwnCalls(self.calls, place)
             kept = self._asleep.pop(place, None)
             if kept is not None:

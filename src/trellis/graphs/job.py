@@ -19,6 +19,9 @@ from trellis.graphs.splitter import Splitter
 END, TIME, EVENT, PARTITION, PLACE = "end", "time", "event", "partition", "place"
 LEAD = (END, TIME, EVENT, PARTITION, PLACE)
 
+LOCAL, DISTRIBUTED = "local", "distributed"
+"""Where the graph of a partition is: in one process, or on the cluster as data frames."""
+
 Row = tuple[Any, ...]
 
 

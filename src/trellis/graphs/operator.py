@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.graphs.calls import OwnCalls
-from trellis.graphs.engine import Result, execute
+from trellis.graphs.engine import Result
 from trellis.graphs.events import Event
 from trellis.graphs.graph import Change, Graph, GraphStore
 from trellis.graphs.program import VertexProgram
@@ -125,7 +125,7 @@ class Operator:
         weight
             Gives the weight of an edge from its data.
         """
-        return execute(program, self.graph.arrays(within, weight))
+        return self.graph.execute(program, within, weight)
 
     def state(self) -> Any:
         """Return the state that a stream stores between batches, besides the graph; by default the attributes."""

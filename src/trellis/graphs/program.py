@@ -5,7 +5,7 @@ A program is written for arrays: each function gets many vertices or edges at on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
@@ -197,6 +197,10 @@ class VertexProgram:
 
         They must be those that rounds of `apply` come to, within `bound` rounds.
         """
+        return None
+
+    def solve_near(self, graph: Any, block: Callable[[], WholeGraph]) -> tuple[Ints, Solution] | None:
+        """Return the places of the only vertices that take part, and their results, if a program finds them at once."""
         return None
 
     def finish(self, values: Any, total: float) -> Values:

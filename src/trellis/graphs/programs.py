@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import UsageError
+from trellis.graphs.arrays import EdgeList
 from trellis.graphs.program import BOTH, InEdges, Neighbourhood, Solution, VertexProgram, Vertices, WholeGraph
 from trellis.graphs.threads import Threads
 from trellis.graphs.values import Bools, Ints, Sets, Values
@@ -278,23 +279,31 @@ class Cliques(VertexProgram):
         self.friends = self.rows[:, 0]
         return [self.vertex, *self.members]
 
-    def solve(self, graph: WholeGraph, bound: int) -> Solution:
+    def solve_near(self, graph: EdgeList, block: Callable[[], WholeGraph]) -> tuple[Ints, Solution] | None:
         """List the cliques of the neighbours, each once."""
+        if type(self) is not Cliques:
+            return None
+        (place,) = graph.places([self.vertex])
+        refuse_unknown(graph, [] if place is not None else [self.vertex])
+        assert place is not None
+        offsets, edges = block().in_edges
+        near = edges.source[offsets[place] : offsets[place + 1]]
+        self.rows = paths.near_rows(offsets, edges.source, place)
+        self.members = graph.ids_at(near)
+        self.friends = self.rows[:, 0]
         found, number = paths.all_cliques(self.rows, self.max_cliques)
         if number > self.max_cliques:
             raise self._too_many()
         self.table = found if len(self.members) > self.WIDEST else None
         names = np.arange(number).astype(np.uint64) if self.table is not None else found[:, 0]
-        found, names = (found, names) if self.table is not None else (found[np.argsort(names)], np.sort(names))
-        sets = []
-        for bit in self._bits(graph.vertices):
-            if bit < 0:
-                sets.append(names)
-            else:
-                sets.append(names[(found[:, bit >> 6] >> np.uint64(bit & 63)) & np.uint64(1) == 1])
-            if sum(map(len, sets)) > self.max_cliques:
-                raise self._too_many()
-        return Solution(Sets.of(sets, np.uint64), 1, len(sets))
+        if self.table is None:
+            order = names.argsort()
+            found, names = found[order], names[order]
+        own = int(near.searchsorted(place))
+        sets = Sets(*paths.sets_of_members(found, names, len(near), own))
+        if len(sets.members) > self.max_cliques:
+            raise self._too_many()
+        return np.concatenate([near[:own], [place], near[own:]]), Solution(sets, 1, len(near) + 1)
 
     def _too_many(self) -> UsageError:
         return UsageError(

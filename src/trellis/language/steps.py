@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import combinations
 from typing import cast
 
 from trellis.language import syntax as s
@@ -68,8 +69,9 @@ def bind_absent_patterns(
 ) -> tuple[AbsentPattern, ...]:
     """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
     forbidden = [*s.absent_patterns(query.pattern)]
-    names = [frozenset(names_in(one)) for one in forbidden]
+    levels = [[frozenset(names_in(one)) for one in own] for own in _by_level(query.pattern) if own]
     nested = {leaf.var for one in forbidden for inner in s.absent_patterns(one) for leaf in s.leaves(inner)}
+    around = dict(_forbidden_by(query.pattern, ()))
     at_edges = [edge for one in forbidden for some in without_edges(one)[::2] for edge in some]
     for edge in at_edges:
         if without_edges(edge)[1] is not edge:
@@ -84,23 +86,55 @@ def bind_absent_patterns(
             if own & named and not own >= named:
                 what = f"`{condition.text}` compares `{min(own & named)}` of a NOT at the edge of a NOT with another"
                 scope.fail(what, node, "Put that NOT between two parts, or compare it with constants.")
-        inside = [own & named for own in names if own & named]
-        if any(own >= named for own in names) or not inside:
-            continue
-        if len(inside) > 1:
-            what = f"`{condition.text}` compares `{min(inside[0])}` and `{min(inside[1])}`, which two NOTs forbid"
-            scope.fail(what, node, "Compare each with variables outside of NOT.")
-        if named & nested:
-            var, other = min(named & nested), min(named - inside[0])
-            what = f"`{condition.text}` compares `{var}`, which a NOT in NOT forbids, with `{other}` outside of both"
-            scope.fail(what, node, "Compare it with variables of the NOT around it.")
-        if any(
-            column.which in (s.Which.BEFORE, s.Which.UPTO) and column.var in inside[0]
-            for column in columns_of(condition.value)
-        ):
-            what = f"`{condition.text}` compares events so far, inside NOT, with `{min(named - inside[0])}` outside"
-            scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
+        _refuse_two_of_not(condition, node, around, scope)
+        for level, names in enumerate(levels):
+            inside = next((own & named for own in names if own & named and not own >= named), None)
+            if inside is None or (level and all(len(own) == 1 for own in names if own & named)):
+                continue
+            other = min(named - inside)
+            if level:
+                what = f"`{condition.text}` compares `{min(inside)}`, which stands inside NOT, with `{other}` outside of it"
+                hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
+                scope.fail(what, node, hint)
+            if named & nested:
+                var = min(named & nested)
+                what = (
+                    f"`{condition.text}` compares `{var}`, which a NOT in NOT forbids, with `{other}` outside of both"
+                )
+                scope.fail(what, node, "Compare it with variables of the NOT around it.")
+            so_far = (s.Which.BEFORE, s.Which.UPTO)
+            if any(column.which in so_far and column.var in inside for column in columns_of(condition.value)):
+                what = f"`{condition.text}` compares events so far, inside NOT, with `{other}` outside"
+                scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
     return forbidden_patterns(query.pattern)
+
+
+def _by_level(pattern: s.Pattern) -> Iterator[list[s.Pattern]]:
+    """Yield the patterns that the NOTs of a pattern forbid; then for each of these those that its own NOTs do."""
+    forbidden = [*s.absent_patterns(pattern)]
+    yield forbidden
+    for one in forbidden:
+        yield from _by_level(one)
+
+
+def _forbidden_by(pattern: s.Node, around: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield each variable with what NOTs forbid around it, the outermost first: each part of a NOT by itself."""
+    if isinstance(pattern, s.Single | s.Kleene):
+        yield pattern.var, around
+    for part in s.children(pattern):
+        yield from _forbidden_by(part, (*around, id(part)) if isinstance(pattern, s.Absent) else around)
+
+
+def _refuse_two_of_not(
+    condition: Condition, node: s.Condition, around: dict[str, tuple[int, ...]], scope: Scope
+) -> None:
+    """Refuse a condition of two variables of which one is never there where the other is."""
+    named = sorted(condition.names & around.keys(), key=lambda name: len(around[name]))
+    for one, two in combinations(named, 2):
+        if around[two][: len(around[one])] != around[one]:
+            first, second = sorted((one, two))
+            what = f"`{condition.text}` compares `{first}` and `{second}`, which are forbidden each by itself"
+            scope.fail(what, node, "NOT(SEQ(A a, B b)) and NOT(AND(A a, B b)) forbid the two together.")
 
 
 def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:

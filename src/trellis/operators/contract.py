@@ -173,7 +173,7 @@ class QueryOperator(ABC):
     # --- Lists ------------------------------------------------------------------------------------------------
 
     def first(self, begin: int, end: int) -> PathBatch | None:
-        """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        """Return the results of all groups, one after another, from one on, if they are few and need not be counted."""
         return None
 
     @abstractmethod
@@ -211,8 +211,8 @@ class QueryOperator(ABC):
     def variant(self, plan: Plan, events: Slice) -> QueryOperator:
         """Return the same kind of operator for the same results with other output.
 
-        `plan` differs in what is returned, aggregated or ordered by, and `events` in its columns. What is already
-        built is shared.
+        `plan` differs in what is returned, aggregated or ordered by, for trends also in HAVING of LENGTH, and `events`
+        in its columns. What is already built is shared.
         """
 
     def prepare(self) -> None:

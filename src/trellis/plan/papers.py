@@ -79,6 +79,13 @@ CET: dict[str, PaperAlgorithm] = {
         reports=COMPLETE,
         uses=frozenset({"optimizer"}),
     ),
+    "h-cet-unshared": PaperAlgorithm(
+        "cet.h_cet_unshared",
+        "is h-cet with each window for itself: graphlets are found anew in every window, so that what sharing saves "
+        "can be measured",
+        reports=COMPLETE,
+        uses=frozenset({"optimizer"}),
+    ),
 }
 
 NAMED = {**ABI, **CET}

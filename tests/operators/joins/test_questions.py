@@ -70,6 +70,56 @@ def test_four_variables_that_cross_bind_one() -> None:
     assert len(crossing.counter.shapes.of_part(crossing.candidates.arms[0].slots).bound) == 1
 
 
+LONG = 160
+SEVERAL = pa.table(
+    {
+        "t": np.cumsum(RNG.random(LONG) < 0.8),
+        "id": np.arange(LONG),
+        "type": RNG.choice(list("ABCD"), LONG),
+        "x": pa.array(RNG.integers(0, 40, LONG), mask=RNG.random(LONG) < 0.05),
+    }
+)
+
+
+def _pairs(types: str, orders: list[str], compared: list[str], seconds: int | None) -> int:
+    """Count four variables by looking at all their events: `ab` says that `a` comes before `b`, or is the lesser."""
+    times, kinds = SEVERAL["t"].to_numpy(), SEVERAL["type"].to_numpy(zero_copy_only=False)
+    x = SEVERAL["x"].to_numpy()  # NULL is NaN, which is not below anything
+    at = [np.flatnonzero(kinds == kind) for kind in types]
+    met = np.ones([len(one) for one in at], bool)
+    axes = [one.reshape([-1 if i == k else 1 for i in range(len(at))]) for k, one in enumerate(at)]
+    of = dict(zip("abcd", axes, strict=True))
+    for first, second in orders:
+        met &= times[of[first]] < times[of[second]]
+    for first, second in compared:
+        met &= x[of[first]] < x[of[second]]
+    for u, v in itertools.combinations("abcd", 2):
+        met &= of[u] != of[v]
+    if seconds is not None:
+        stamps = [times[one] for one in axes]
+        lasting = np.maximum.reduce(np.broadcast_arrays(*stamps)) - np.minimum.reduce(np.broadcast_arrays(*stamps))
+        met &= lasting <= seconds
+    return int(met.sum())
+
+
+@pytest.mark.parametrize("seconds", [None, 90])
+@pytest.mark.parametrize(
+    ("pattern", "types", "orders"),
+    [
+        ("SEQ(A a, B b, C c, D d)", "ABCD", ["ab", "bc", "cd"]),
+        ("AND(SEQ(A a, B b), SEQ(C c, D d))", "ABCD", ["ab", "cd"]),
+        ("AND(SEQ(A a, B b), SEQ(A c, B d))", "ABAB", ["ab", "cd"]),
+    ],
+)
+@pytest.mark.parametrize("compared", [["ac", "bd"], ["ca", "bd"], ["ac", "db"], ["ad", "cb"], ["ab", "cd", "ca"]])
+def test_long_lists_are_counted_as_all_their_pairs(
+    pattern: str, types: str, orders: list[str], compared: list[str], seconds: int | None
+) -> None:
+    conditions = " AND ".join(f"{first}.x < {second}.x" for first, second in compared)
+    text = f"{pattern} WHERE {conditions}" + (f" WITHIN {seconds}" if seconds else "")
+    assert detect(text, SEVERAL).count() == _pairs(types, orders, compared, seconds)
+
+
 def test_conditions_on_three_variables() -> None:
     times, x = TABLE["t"].to_pylist(), TABLE["x"].to_pylist()
     rows = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,13 +30,12 @@ SMALL = st.integers(0, 4)
 EVENT = st.tuples(SMALL, st.none() | SMALL, st.none() | SMALL, st.none() | SMALL, SMALL, st.sampled_from("aäb"))
 
 
-def shuffled(rows: Iterable[pa.RecordBatch], task: Callable[[Any], Iterable[pa.RecordBatch]]) -> list[pa.RecordBatch]:
-    """Do what Spark does between two tasks, one task for each tile or column."""
-    parts = defaultdict(list)
-    for batch in rows:
-        for to in batch.column("to").unique().to_pylist():
-            parts[to].append(batch.filter(pa.compute.equal(batch.column("to"), to)))
-    return [batch for to in sorted(parts) for batch in task(parts[to])]
+def shuffled(
+    rows: Iterable[pa.RecordBatch], task: Callable[[Any], Iterable[pa.RecordBatch]], order: Sequence[str] = ("kind",)
+) -> list[pa.RecordBatch]:
+    """Do what Spark does between two tasks."""
+    table = pa.Table.from_batches(list(rows)).sort_by([(name, "ascending") for name in ("to", *order)])
+    return list(task(table.to_batches(3)))
 
 
 def messages(batches: Iterable[pa.RecordBatch]) -> list[tiles.Message]:
@@ -47,10 +46,11 @@ def counted(plan: Any, table: pa.Table, number: int, moduli: tuple[int, ...], se
     """Count in tiles, with borders from a sample."""
     names = row_names(plan)
     rows = pa.table({**{names[n]: table[n] for n in names if n in table.column_names}, "time": table["t"]})
+    rows = rows.select(["time", *(name for name in rows.column_names if name != "time")])
     sample = rows.take(np.random.default_rng(seed).choice(len(rows), (len(rows) + 1) // 2, replace=False))
-    by_time, by_place = tiles.border_rows(plan, on_spark.events_in(plan, sample), number)
+    by_time, by_place = tiles.border_rows(plan, on_spark.events_in(plan, sample), number, 2 * number)
     tiling = on_spark.Tiling(plan, sample.take(by_time), sample.take(by_place))
-    pieces = shuffled(on_spark.ToTiles(tiling)(rows.to_batches(3)), on_spark.ToColumns(tiling))
+    pieces = shuffled(on_spark.ToTiles(tiling)(rows.to_batches(3)), on_spark.ToColumns(tiling), rows.column_names)
     pieces = on_spark._sent(messages(shuffled(pieces, on_spark.ToPieces(tiling))))
     found: dict[int, list[tiles.Message]] = defaultdict(list)
     for message in messages(pieces):
@@ -62,7 +62,7 @@ def counted(plan: Any, table: pa.Table, number: int, moduli: tuple[int, ...], se
                 given = [m for tile in later for m in numbers[tile] if m.to == column]
                 asked = [m for tile in earlier for m in found[tile] if m.kind == "piece" and m.column == column]
                 (sent,) = [
-                    list(on_spark.SumColumns(tiling, moduli)(on_spark._sent([m._replace(to=0) for m in asked + given])))
+                    list(on_spark.SumColumns(tiling, moduli)(on_spark._sent([m._replace(to=0) for m in given + asked])))
                 ]
                 for message in messages(sent):
                     found[message.to].append(message)

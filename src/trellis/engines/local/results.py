@@ -216,9 +216,10 @@ class LocalResults(Results):
         return operator.list(ListRequest(ranges, made, threads, compact, bare, words))
 
     def _first_rows(self, ranks: range | None) -> PathBatch | None:
-        """Return the rows of the result, if these are so few of one group that they are found without counting."""
-        all_rows = self.plan.bound.limit is None and ranks is None
-        if all_rows or len(self._prepared.events.groups) != 1:
+        """Return the rows of the result, if these are so few that they are found without counting."""
+        bound, groups = self.plan.bound, len(self._prepared.events.groups)
+        all_rows = bound.limit is None and ranks is None
+        if all_rows or not groups or (bound.per_window and groups > 1):
             return None
         ranges = wanted_ranges(self.plan.bound, [sys.maxsize], ranks)
         return self.operator.first(*ranges[0][1:]) if ranges else None
@@ -261,6 +262,13 @@ class LocalResults(Results):
     def with_plan(self, plan: Plan) -> LocalResults:
         """Return the results of another plan over the same events: see `Results.with_plan`."""
         return LocalResults(plan, self.source_table, self.options)
+
+    def starts_of(self, plan: Plan) -> int:
+        """Return how many events begin a match of another plan, of which this one's pattern is more."""
+        from trellis.operators.patterns.starts import count_starts
+
+        found = count_starts(plan, self._prepared.events)
+        return super().starts_of(plan) if found is None else found
 
     def explode(self) -> ResultTable:
         """Return one row for each event of a result."""

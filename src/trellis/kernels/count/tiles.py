@@ -96,29 +96,27 @@ def solve_tile(tick, place, low, high, every, moduli, words, logs):
 
 
 @njit(cache=True, nogil=True)
-def sums_of_ranges(size, places, given, given_logs, low, high, moduli):
+def fill_tree(tree, logs, moduli):
+    """Add up a tree of sums whose leaves, the second half of it, have their numbers."""
+    for node in range(tree.shape[0] // 2 - 1, 0, -1):
+        _add(tree, logs, node, tree, logs, 2 * node, moduli)
+        _add(tree, logs, node, tree, logs, 2 * node + 1, moduli)
+
+
+@njit(cache=True, nogil=True)
+def sums_of_ranges(tree, tree_logs, low, high, moduli):
     """Return the sums of the numbers that stand from `low[i]` to before `high[i]`, and their binary logarithms.
 
     Parameters
     ----------
-    size : int
-        How many places there are.
-    places : int64 (given,)
-        The place of each number; where several have one, they are added.
-    given, given_logs : uint64 (given, words), float64 (given,)
-        The numbers, and their binary logarithms.
+    tree, tree_logs : uint64 (2 * places, words), float64 (2 * places,)
+        The tree of sums of the numbers at all places, filled, and their binary logarithms.
     low, high : int64 (sums,)
         The range of places of each sum.
     moduli : uint64 (words,)
         What numbers are counted modulo; 0: modulo 2**64.
     """
-    width = moduli.shape[0]
-    tree, tree_logs = np.zeros((2 * size, width), np.uint64), np.full(2 * size, -np.inf)
-    add_rows(tree, tree_logs, places + size, given, given_logs, moduli)
-    for node in range(size - 1, 0, -1):
-        _add(tree, tree_logs, node, tree, tree_logs, 2 * node, moduli)
-        _add(tree, tree_logs, node, tree, tree_logs, 2 * node + 1, moduli)
-    words, logs = np.zeros((low.shape[0], width), np.uint64), np.full(low.shape[0], -np.inf)
+    words, logs = np.zeros((low.shape[0], moduli.shape[0]), np.uint64), np.full(low.shape[0], -np.inf)
     for i in range(low.shape[0]):
         _add_range(words, logs, i, tree, tree_logs, low[i], high[i], moduli)
     return words, logs

@@ -18,8 +18,8 @@ from trellis.kernels.explore.matches import (
     fill,
     holds,
     is_decided,
-    open_views,
 )
+from trellis.kernels.explore.progress import open_views
 from trellis.kernels.expression.program import MISFIT, TRUE
 from trellis.kernels.jit import njit
 

@@ -6,16 +6,9 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.iterations import begin_iteration
-from trellis.kernels.explore.matches import (
-    BRANCHES,
-    END,
-    EVENT,
-    FAILS,
-    HOLDS,
-    NO_ONE,
-    step,
-)
+from trellis.kernels.explore.matches import BRANCHES, END, EVENT, FAILS, HOLDS, NO_ONE
 from trellis.kernels.explore.moves import coming_of
+from trellis.kernels.explore.progress import step
 from trellis.kernels.explore.terms import asked_terms, meets, open_of
 from trellis.kernels.explore.vertices import candidates, connect
 from trellis.kernels.jit import njit

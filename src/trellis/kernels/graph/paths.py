@@ -65,6 +65,49 @@ def relax(offsets, targets, weights, weighted, far, changed, bound):
 
 
 @njit(cache=True, nogil=True)
+def near_rows(offsets, neighbours, vertex):
+    """Return which neighbours of a vertex are neighbours of each other, as bit sets; neighbours are in order."""
+    begin, end = offsets[vertex], offsets[vertex + 1]
+    size = end - begin
+    rows = np.zeros((size, max(1, (size + 63) >> 6)), np.uint64)
+    for i in range(size):
+        own = neighbours[begin + i]
+        j, at = 0, offsets[own]
+        while j < size and at < offsets[own + 1]:
+            one, other = neighbours[begin + j], neighbours[at]
+            if one == other:
+                rows[i, j >> 6] |= ONE << np.uint64(j & 63)
+            j += one <= other
+            at += other <= one
+    return rows
+
+
+@njit(cache=True, nogil=True)
+def sets_of_members(cliques, names, size, own):
+    """Return for each of some vertices, and in place `own` for the vertex that all cliques have, the cliques it is in.
+
+    They are given as sets: where those of each begin, and their names.
+    """
+    offsets = np.zeros(size + 2, np.int64)
+    for v in range(size):
+        at = v + (v >= own)
+        for i in range(cliques.shape[0]):
+            offsets[at + 1] += np.int64(cliques[i, v >> 6] >> np.uint64(v & 63) & ONE)
+    offsets[own + 1] = cliques.shape[0]
+    for v in range(size + 1):
+        offsets[v + 1] += offsets[v]
+    members = np.empty(offsets[size + 1], names.dtype)
+    for v in range(size):
+        at = offsets[v + (v >= own)]
+        for i in range(cliques.shape[0]):
+            if cliques[i, v >> 6] >> np.uint64(v & 63) & ONE:
+                members[at] = names[i]
+                at += 1
+    members[offsets[own] : offsets[own + 1]] = names
+    return offsets, members
+
+
+@njit(cache=True, nogil=True)
 def all_cliques(rows, most):
     """Return all cliques of a graph whose rows are bit sets, the empty one too, a row of words each, and their number.
 

@@ -1,7 +1,8 @@
 """Matches of patterns without repetition as joins: lists that bindings narrow, counting over trees, a walk in order.
 
 A *slot* is a variable of one arm of the pattern. `lists` narrows the candidates of slots when one of them takes an
-event. `count` binds slots until what is left is a forest of pairs, which sums over candidates count without binding.
+event. `count` binds slots until what is left is a forest of pairs, which sums over candidates count without binding;
+`placed` finds once for a task which of a neighbour's candidates each accepts.
 `walk` lists matches in the order of their ranks: by events first, and by variables where all events are the same.
 
 Arrays
@@ -25,6 +26,8 @@ values, numbers, zero, modulus, clip
     of 31 bits that they are taken modulo, or 0; whether sums above 1 become 1, to ask whether there is a match.
 cells : of the kind of numbers
     Sums by code.
+placed, e, how, numbers
+    See `placed`; `e` is the number of an edge of the forest.
 levels, group, out, room, skip, arms
     See `walk`.
 h, v, b, last, mask, size

@@ -25,8 +25,8 @@ from trellis.kernels.join.lists import (
     keep_pairs,
     narrow,
 )
+from trellis.kernels.join.placed import CODE, SCAN, clear, is_placed, put_in_order
 
-TIME, CODE, SCAN = range(3)  # how a slot's sums are passed on: by time alone, by one code, pair by pair
 FEW = 24  # candidates that are gone through one by one
 
 
@@ -255,6 +255,26 @@ def _pass_sorted(tables, lists, sums, node, edge):
 
 
 @lean
+def _pass_placed(tables, lists, sums, placed, node, e, edge):
+    """Pass on sums by place: one pass over the candidates in order, and a look at it for each of the others."""
+    w, u, modulus = edge[0], edge[1], sums.modulus[0]
+    running, order, place = placed.running, placed.order[e], placed.place[e]
+    distinct = edge[3] == 0 and tables.distinct[u, w]
+    total = sums.unit[0]
+    running[0] = total
+    for k in range(placed.size[e]):
+        total = _plus(modulus, total, sums.numbers[order[k]])
+        running[k + 1] = total
+    for i in range(lists.low[node, u], lists.high[node, u]):
+        a = lists.pool[i]
+        number = running[place[a]]
+        if distinct:
+            number = _minus(modulus, number, _own(tables, lists, sums, node, w, u, a))
+        _take(sums.numbers, sums.unit, modulus, sums.clip[0], a, number)
+    _met(sums, total)
+
+
+@lean
 def _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used):
     """Pass on sums between slots of which every pair of candidates is asked."""
     w, u, order = edge[0], edge[1], edge[3]
@@ -290,12 +310,14 @@ def _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, us
 
 
 @lean
-def _forest(tables, programs, lists, sums, due, shape, node, bound, edges, used, target):
+def _forest(tables, programs, lists, sums, placed, due, shape, node, bound, edges, used, target):
     """Return how many matches the lists of a node have; at the slot `target` the numbers are left as they come."""
     pool, numbers = lists.pool, sums.numbers
     one = sums.unit[1]
     for i in range(shape.edges.shape[0]):
         w = shape.edges[i, 0]
+        if is_placed(lists, node, shape.edges[i], placed.size[i]):
+            clear(lists, numbers, w, sums.unit[0])
         for j in range(lists.low[node, w], lists.high[node, w]):
             numbers[pool[j]] = sums.values[pool[j]]
     for r in shape.roots:
@@ -307,6 +329,8 @@ def _forest(tables, programs, lists, sums, due, shape, node, bound, edges, used,
         w = edge[0]
         if edge[2] == SCAN or (edge[2] == CODE and lists.high[node, w] - lists.low[node, w] < FEW):
             _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used)
+        elif is_placed(lists, node, edge, placed.size[i]):
+            _pass_placed(tables, lists, sums, placed, node, i, edge)
         else:
             _pass_sorted(tables, lists, sums, node, edge)
     total = one
@@ -329,12 +353,12 @@ def _forest(tables, programs, lists, sums, due, shape, node, bound, edges, used,
 
 
 @lean
-def count_join(tables, programs, lists, shape, tasks, sums, bindings, target, codes, best, totals):
+def count_join(tables, programs, lists, shape, tasks, sums, placed, bindings, target, codes, best, totals):
     """Add up the number of matches of each task; with a `target`, note in `best` its least code on a match of each.
 
     Parameters
     ----------
-    tables, programs, lists, shape, tasks, sums, bindings
+    tables, programs, lists, shape, tasks, sums, placed, bindings
         See the named tuples and the page of this package. Lists have a node for each slot that is bound, and one more.
     target : int
         A slot, a root or one that is bound; -1 for none.
@@ -363,6 +387,9 @@ def count_join(tables, programs, lists, shape, tasks, sums, bindings, target, co
         used[0] = begin_lists(tables, programs, lists, 0, shape.mask[0], free, tasks.lo[t], tasks.hi[t], edges, size)
         if used[0] < 0:
             continue
+        placed.size[:] = 0
+        if number > given:
+            put_in_order(tables, lists, shape.edges, placed)
         depth, entering = 0, True
         while depth >= 0:
             if depth == number:
@@ -371,6 +398,7 @@ def count_join(tables, programs, lists, shape, tasks, sums, bindings, target, co
                     programs,
                     lists,
                     sums,
+                    placed,
                     bindings.due,
                     shape,
                     depth,

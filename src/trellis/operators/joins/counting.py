@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from trellis.errors import OverflowInCondition
 from trellis.kernels.join import count as kernel
 from trellis.kernels.join.block import BLOCK, BlockScratch
 from trellis.kernels.join.lists import JoinLists
+from trellis.kernels.join.placed import PlacedSums
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.joins.shape import CountedShape, Shapes, Slots
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 
 Ints = NDArray[np.int64]
-EXACT = 2.0**53
+EXACT, WHOLE = 2.0**53, 2.0**63  # floats are exact below the first, 64 bits hold what is below the second
 WORTH_THREADS = 1 << 10  # tasks from which several threads count
 NONE = np.iinfo(np.int64).max
 
@@ -32,6 +34,8 @@ class Numbers:
 
     Attributes
     ----------
+    whole
+        Whether they are whole numbers modulo 2**64, where there is no prime.
     weights
         For each candidate what a match with it counts; 1 by default.
     clip
@@ -41,11 +45,12 @@ class Numbers:
     prime: int = 0
     weights: NDArray[Any] | None = None
     clip: bool = False
+    whole: bool = False
 
     @property
     def type(self) -> Any:
         """The type of numbers."""
-        return np.uint64 if self.prime else np.float64
+        return np.uint64 if self.prime or self.whole else np.float64
 
 
 @dataclass(frozen=True)
@@ -80,6 +85,12 @@ class JoinCounter:
         self.peak = 0.0
 
     @cached_property
+    def most(self) -> int:
+        """No more matches than this, nor partial sums, whatever conditions say."""
+        arms = (*self.candidates.arms, *self.candidates.common)
+        return sum(prod(len(self.candidates.of_slot[slot]) for slot in arm.slots) for arm in arms)
+
+    @cached_property
     def shapes(self) -> Shapes:
         """How parts are counted."""
         return Shapes(self.candidates)
@@ -112,8 +123,8 @@ class JoinCounter:
             tables, programs = self.candidates.tables, self.candidates.programs.programs
             found = np.zeros(end - begin, numbers.type)
             kernel.count_join(
-                tables, programs, lists, shape.shape, own, sums, self._bindings(shape, numbers), target, all_codes,
-                all_best[some], found,
+                tables, programs, lists, shape.shape, own, sums, self._placed(shape, numbers),
+                self._bindings(shape, numbers), target, all_codes, all_best[some], found,
             )  # fmt: skip
             if lists.state[0]:
                 raise OverflowInCondition("a number that a condition computes leaves 64 bits")
@@ -137,6 +148,13 @@ class JoinCounter:
         whole, words = (lambda: np.zeros(size, np.int64)), (lambda: np.zeros(size, np.uint64))
         due = np.zeros(len(self.candidates.due), np.int64)
         return kernel.Bindings(whole(), whole(), whole(), np.zeros(size, numbers.type), words(), words(), due)
+
+    def _placed(self, shape: CountedShape, numbers: Numbers) -> PlacedSums:
+        edges, size = len(shape.shape.edges), len(self.candidates.tables.events)
+        order, place = np.empty((edges, size), np.int64), np.empty((edges, size), np.int64)
+        return PlacedSums(
+            order, np.zeros(edges, np.int64), place, np.empty(size, np.int64), np.zeros(size + 1, numbers.type)
+        )
 
     def _reach(self, tasks: Tasks) -> int:
         """Return the most candidates that all lists of a task have together."""
@@ -223,9 +241,9 @@ class JoinCounter:
             for first in self.first_events([arm]):
                 found = self.of_first(first, numbers)
                 sums = np.zeros(size, numbers.type)
-                if numbers.prime:
+                if numbers.type is np.uint64:
                     np.add.at(sums, first.tasks.group, found)  # residues of 31 bits: 2**33 of them fit
-                    sums %= np.uint64(numbers.prime)
+                    sums = sums % np.uint64(numbers.prime) if numbers.prime else sums
                 else:
                     sums = np.bincount(first.tasks.group, found, size) if len(found) else sums
                 total = _add(total, sums, arm.arm.sign, numbers)
@@ -258,16 +276,20 @@ class JoinCounter:
     def exactly(self, count: Callable[[Numbers], NDArray[Any]]) -> list[int]:
         """Return whole numbers of any size that a function gives as floats, or modulo a prime."""
         self.peak = 0.0
+        if EXACT <= self.most < WHOLE:
+            return count(Numbers(whole=True)).tolist()
         approximate = count(Numbers())
         if self.peak < EXACT:
             return approximate.astype(np.int64).tolist()
+        if self.peak < WHOLE / 4:
+            return count(Numbers(whole=True)).tolist()
         bits = int(np.frexp(self.peak)[1]) + 8
         return reconstruct(bits, lambda prime: count(Numbers(prime)).reshape(1, -1), size=SMALL)[0]
 
 
 def _add(total: NDArray[Any], more: NDArray[Any], sign: int, numbers: Numbers) -> NDArray[Any]:
     if not numbers.prime:
-        return total + sign * more
+        return total + more if sign > 0 else total - more
     prime = np.uint64(numbers.prime)
     return (total + (more if sign > 0 else prime - more)) % prime
 

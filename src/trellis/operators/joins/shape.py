@@ -14,7 +14,8 @@ from math import log2
 
 import numpy as np
 
-from trellis.kernels.join.count import CODE, SCAN, TIME, JoinShape
+from trellis.kernels.join.count import JoinShape
+from trellis.kernels.join.placed import CODE, SCAN, TIME
 from trellis.operators.joins.tables import JoinCandidates, SlotArm, bits
 
 MOST_TRIED = 10  # slots of which every choice is tried

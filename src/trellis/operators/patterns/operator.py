@@ -86,11 +86,12 @@ class PatternOperator(QueryOperator):
         inner = replace(self.plan.bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
         indexed = None if self._asks_for_members(outputs) else self.indexed
         parts = self.structure.all_parts() if indexed is None else [indexed]
-        return [
-            _outer_numbers(outputs, numbers)
+        found = [
+            numbers
             for part in parts
             for numbers in part.over_vertices(inner, self._columns(part.vertices, outputs)).aggregate()
         ]
+        return [_outer_numbers(outputs, one) for one in found] if any(map(_counts_events, outputs)) else found
 
     def per_event(self) -> EventNumbers | None:
         """Return the states of AGGREGATE PER EVENT, of all vertices of an event together; None under HAVING."""
@@ -163,7 +164,7 @@ class PatternOperator(QueryOperator):
             yield from part.list(replace(request, ranges=own))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
-        """Return the results with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        """Return the results of all groups from one on, if they are few and need not be counted."""
         from trellis.operators.trends.unrank import most_first
 
         indexed = self._unranking

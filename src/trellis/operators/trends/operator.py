@@ -47,6 +47,7 @@ MOST_PICKED = 1_000_000  # trends that are found one by one where there are too 
 PAIRS_WORTH, PAIRS_OF_MANY, PAIRS_OF_EVENT, PAIRS_OF_GROUP = 1 << 15, 1 << 12, 1 << 9, 1 << 21
 PAIRS_OF_GRAPH = 1 << 20  # from which the best trends are searched without a graph
 MOST_SEARCHED = 256  # tasks, for the same
+MOST_FIRST = 16  # tasks, for the first trends
 FOUND_ALONE = 1000  # trends up to which they are found one by one
 
 T = TypeVar("T")
@@ -80,8 +81,9 @@ class TrendOperator(QueryOperator):
         return state_of(self, "plan", "events", "threads", "structure")
 
     def variant(self, plan: Plan, events: Slice) -> TrendOperator:
-        """Return an operator for the same trends with other output."""
-        return type(self)(plan, events, self.threads, self.structure)
+        """Return an operator for the same trends, or for those that HAVING leaves of them, with other output."""
+        same = plan.bound.having == self.structure.plan.bound.having
+        return type(self)(plan, events, self.threads, self.structure if same else self.structure.with_having(plan))
 
     def prepare(self) -> None:
         """Build all that listing needs."""
@@ -123,7 +125,7 @@ class TrendOperator(QueryOperator):
         """Return the states of AGGREGATE of each group."""
         from trellis.operators.trends.aggregate import aggregate
 
-        return aggregate(self.plan, self.counter)
+        return aggregate(self.plan, self.counter, self.counts)
 
     def per_event(self) -> EventNumbers | None:
         """Return the states of AGGREGATE PER EVENT, by a pass in each direction; None under HAVING."""
@@ -173,11 +175,11 @@ class TrendOperator(QueryOperator):
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         if request.words is not None:
-            values = min(values, WORD_VALUES)
+            values = min(values, WORD_VALUES * min(2, request.threads))  # threads take turns between batches
         return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact, request.words))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
-        """Return the trends with ranks from `begin` on, if they are few, in one group, and need not be counted."""
+        """Return the trends of all groups from one on, if they are few and need not be counted."""
         from trellis.operators.trends.unrank import most_first
 
         few = end - begin <= FOUND_ALONE and end <= most_first(len(self.events))
@@ -186,28 +188,41 @@ class TrendOperator(QueryOperator):
         return self.first_on_index(begin, end)
 
     def first_on_index(self, begin: int, end: int) -> PathBatch | None:
-        """Return the same by the index, whatever is quicker; None without one."""
+        """Return the same by the index, whatever is quicker; None without one, or where many groups have too few."""
         from trellis.operators.batch import PathBatch
         from trellis.operators.ranks import Ranks
 
-        if self._first_trends is None:
-            return None
-        ranks = Ranks.of(range(begin, max(begin, min(end, self._first_trends.total))))
-        group = int(self.tasks.group[np.argmax(self.tasks.hi > self.tasks.lo)])
-        labels = ranks.shown(), np.full(len(ranks), group, np.int64)
-        found = PathBatch.of_ends(*self._first_trends.one_by_one(ranks), labels)
-        return PathBatch(found.positions, found.offsets.astype(np.int32), labels)
-
-    @cached_property
-    def _first_trends(self) -> IndexUnranker | None:
-        """The trends by small ranks; None where there is no index, or more than one task."""
-        from trellis.operators.trends.unrank import IndexUnranker, window_of
-
         if self.plan.bound.having or self.index is None or self.tasks.single:
             return None
-        some = np.flatnonzero(self.tasks.hi > self.tasks.lo)
-        window = window_of(self.index, self.tasks, int(some[0])) if len(some) == 1 else None
-        return None if window is None or len(window.reach) else IndexUnranker.of_first(window)
+        lots: list[PathBatch] = []
+        for seen, task in enumerate(np.flatnonzero(self.tasks.hi > self.tasks.lo).tolist()):
+            if begin >= end:
+                break
+            found = self._first_of(task) if seen < MOST_FIRST else None
+            if found is None:
+                return None
+            ranks = Ranks.of(range(begin, max(begin, min(end, found.total))))
+            labels = ranks.shown(), np.full(len(ranks), self.tasks.group[task], np.int64)
+            some = PathBatch.of_ends(*found.one_by_one(ranks), labels)
+            lots.append(PathBatch(some.positions, some.offsets.astype(np.int32), labels))
+            begin, end = max(0, begin - found.total), end - found.total
+        return lots[0] if len(lots) == 1 else PathBatch.concat(lots)
+
+    def _first_of(self, task: int) -> IndexUnranker | None:
+        """Return the trends of a task by small ranks; None where successors are not ranges of the index."""
+        from trellis.operators.trends.unrank import IndexUnranker, window_of
+
+        if task not in self._firsts:
+            assert self.index is not None
+            window = window_of(self.index, self.tasks, task)
+            usable = window is not None and not len(window.reach)
+            self._firsts[task] = IndexUnranker.of_first(window) if window is not None and usable else None
+        return self._firsts[task]
+
+    @cached_property
+    def _firsts(self) -> dict[int, IndexUnranker | None]:
+        """The trends of tasks by small ranks, as far as they were asked for."""
+        return {}
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List the best trends alone, where they can be searched and that is quicker; else all."""

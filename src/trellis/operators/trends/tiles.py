@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -111,7 +112,10 @@ class Message(NamedTuple):
     """Arrays for a tile or a column (`to`), of a tile and a column.
 
     `size` is the number of places in the column; the first `head` of them have the key of the border where the column
-    begins, the last `tail` that of the border where it ends.
+    begins, the last `tail` that of the border where it ends. Of the kind `covers`, the three are the first ticks over
+    these places of events whose ranges go over several columns.
+
+    A tile or column gets its messages in the order of their kinds: `covers`, `rows`; `numbers`, `piece`, `sums`.
     """
 
     kind: str
@@ -121,11 +125,15 @@ class Message(NamedTuple):
     size: int
     head: int
     tail: int
-    body: bytes
+    body: bytes | pa.Buffer
+
+    def table(self) -> pa.Table:
+        """Return the arrays as the columns of a table."""
+        return pa.ipc.open_stream(self.body).read_all()
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
-        table = pa.ipc.open_stream(self.body).read_all()
+        table = self.table()
         return {name: table[name].to_numpy() for name in table.column_names}
 
     def numbers(self) -> tuple[dict[str, NDArray[Any]], Words, NDArray[np.float64]]:
@@ -135,30 +143,29 @@ class Message(NamedTuple):
         return found, np.ascontiguousarray(words), found["log"]
 
 
-def packed(**arrays: NDArray[Any]) -> bytes:
-    """Return arrays of one length as bytes."""
-    batch = pa.RecordBatch.from_arrays([pa.array(a) for a in arrays.values()], names=list(arrays))
+def packed(table: pa.Table) -> bytes:
+    """Return a table as bytes."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
     return sink.getvalue().to_pybytes()
 
 
 def _numbers(words: Words, logs: NDArray[np.float64], **more: NDArray[Any]) -> bytes:
-    return packed(**more, **{f"word{w}": words[:, w] for w in range(words.shape[1])}, log=logs)
+    return packed(pa.table(more | {f"word{w}": words[:, w] for w in range(words.shape[1])} | {"log": logs}))
 
 
 # --- Borders ----------------------------------------------------------------------------------------------------
 
 
-def border_rows(plan: Plan, sample: TileEvents, number: int) -> tuple[Ints, Ints]:
-    """Return the rows of a sample that cut all events into about so many tiles, and into as many columns."""
+def border_rows(plan: Plan, sample: TileEvents, tiles: int, columns: int) -> tuple[Ints, Ints]:
+    """Return the rows of a sample that cut all events into about so many tiles, and those that cut into columns."""
     first = np.unique(sample.ticks, return_index=True)[1]
     order = np.argsort(sample.ticks, kind="stable")
-    by_time = np.searchsorted(sample.ticks[first], sample.ticks[_evenly(order, number)])
+    by_time = np.searchsorted(sample.ticks[first], sample.ticks[_evenly(order, tiles)])
     codes = place_codes(plan, sample)
     takes = np.flatnonzero(codes.takes)
-    by_place = _evenly(takes[np.lexsort((sample.ticks[takes], codes.own[takes]))], number)
+    by_place = _evenly(takes[np.lexsort((sample.ticks[takes], codes.own[takes]))], columns)
     same = (np.diff(codes.own[by_place]) == 0) & (np.diff(sample.ticks[by_place]) == 0)
     return first[np.unique(by_time)], by_place[np.append(True, ~same)[: len(by_place)]]
 
@@ -272,12 +279,12 @@ def rows_for_columns(events: BorderEvents, tick: Ints, ends: OpenEnds) -> Column
 class RowsOfColumn(NamedTuple):
     """Rows of tiles for a column: of each its tile, event and tick there, and the columns of its range."""
 
-    tile: Ints
-    event: Ints
-    tick: Ints
+    tile: NDArray[np.int32]
+    event: NDArray[np.int32]
+    tick: NDArray[np.int32]
     roles: NDArray[np.uint8]
-    first: Ints
-    last: Ints
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
 
 
 def pieces_of_column(
@@ -326,12 +333,10 @@ def pieces_of_column(
     bounds = np.searchsorted(rows.tile[order], np.arange(tiles + 1))
     for tile in range(tiles):
         some = order[bounds[tile] : bounds[tile + 1]]
-        body = packed(
-            index=rows.event[some].astype(np.int32), tick=rows.tick[some].astype(np.int32), roles=roles[some],
-            place=place[some], low=low[some].astype(np.int32), high=high[some].astype(np.int32),
-            first=rows.first[some].astype(np.int32), last=rows.last[some].astype(np.int32),
-        )  # fmt: skip
-        yield Message("piece", tile, tile, column, size, head, tail, body)
+        about = {"index": rows.event, "tick": rows.tick, "place": place, "low": low, "high": high}
+        about |= {"first": rows.first, "last": rows.last}
+        arrays = {name: array[some].astype(np.int32) for name, array in about.items()}
+        yield Message("piece", tile, tile, column, size, head, tail, packed(pa.table(arrays | {"roles": roles[some]})))
 
 
 # --- Numbers ----------------------------------------------------------------------------------------------------
@@ -352,30 +357,26 @@ def steps(begin: int, end: int) -> Iterator[tuple[range, range]]:
 
 
 def sums_of_column(messages: Iterable[Message], moduli: Words) -> Iterator[Message]:
-    """Yield for each tile with a piece of a column what later tiles, whose numbers it has, add to its events."""
-    pieces: list[tuple[Message, Ints]] = []
-    places, words, logs = [np.empty(0, np.int64)], [np.empty((0, len(moduli)), np.uint64)], [np.empty(0)]
-    lows, highs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    size = 0
+    """Yield for each tile with a piece of a column what later tiles, whose numbers come first, add to its events."""
+    tree, logs, filled = np.zeros((0, len(moduli)), np.uint64), np.zeros(0), False
     for message in messages:
+        size = message.size
+        if not len(tree):
+            tree, logs = np.zeros((2 * size, len(moduli)), np.uint64), np.full(2 * size, -np.inf)
         if message.kind != "piece":
             found, more, more_logs = message.numbers()
-            places, words, logs = [*places, found["place"].astype(np.int64)], [*words, more], [*logs, more_logs]
+            kernel.add_rows(tree, logs, found["place"].astype(np.int64) + size, more, more_logs, moduli)
             continue
-        found, size = message.arrays(), message.size
+        if not filled:
+            kernel.fill_tree(tree, logs, moduli)
+            filled = True
+        found = message.arrays()
         asks = np.flatnonzero(found["roles"] & (LOW | HIGH))
-        pieces.append((message, np.append(found["index"][asks].astype(np.int64), [-1, -2, -3])))
-        lows.append(np.append(found["low"][asks].astype(np.int64), [0, 0, size - message.tail]))
-        highs.append(np.append(found["high"][asks].astype(np.int64), [size, message.head, size]))
-    given = np.concatenate(places), np.concatenate(words), np.concatenate(logs)
-    sums, sum_logs = kernel.sums_of_ranges(size, *given, np.concatenate(lows), np.concatenate(highs), moduli)
-    begin = 0
-    for piece, index in pieces:
-        end = begin + len(index)
-        yield piece._replace(
-            kind="sums", to=piece.tile, body=_numbers(sums[begin:end], sum_logs[begin:end], index=index)
-        )
-        begin = end
+        low = np.append(found["low"][asks].astype(np.int64), [0, 0, size - message.tail])
+        high = np.append(found["high"][asks].astype(np.int64), [size, message.head, size])
+        sums = kernel.sums_of_ranges(tree, logs, low, high, moduli)
+        index = np.append(found["index"][asks], np.array([-1, -2, -3], np.int32))
+        yield message._replace(kind="sums", to=message.tile, body=_numbers(*sums, index=index))
 
 
 @dataclass
@@ -383,13 +384,13 @@ class _Tile:
     """The events of a tile, in order of time, as the columns say."""
 
     columns: int
-    tick: Ints
+    tick: NDArray[np.int32]
     starts: Flags
     given: Ints
     low: Ints
     high: Ints
-    first: Ints
-    last: Ints
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
 
 
 def _tile(pieces: Sequence[Message], ends: OpenEnds) -> _Tile:
@@ -398,8 +399,9 @@ def _tile(pieces: Sequence[Message], ends: OpenEnds) -> _Tile:
     events = max((int(a["index"].max(initial=-1)) for a in arrays), default=-1) + 1
     columns = len(pieces)
     tile = _Tile(
-        columns, np.zeros(events, np.int64), np.ones(events, np.bool_), np.full(events, -1),
-        np.zeros(events, np.int64), np.zeros(events, np.int64), np.full(events, -1), np.full(events, -1),
+        columns, np.zeros(events, np.int32), np.ones(events, np.bool_), np.full(events, -1),
+        np.zeros(events, np.int64), np.zeros(events, np.int64), np.full(events, -1, np.int32),
+        np.full(events, -1, np.int32),
     )  # fmt: skip
     sizes = np.zeros((columns, 3), np.int64)
     for piece, a in zip(pieces, arrays, strict=True):
@@ -413,10 +415,10 @@ def _tile(pieces: Sequence[Message], ends: OpenEnds) -> _Tile:
         tile.starts[index[some]] = (roles[some] & STARTS) != 0
     across = np.flatnonzero(tile.last > tile.first)
     if ends.low:
-        begin = tile.first[across]
+        begin = tile.first[across].astype(np.int64)
         tile.low[across] = begin * FAR + sizes[begin, 0] - sizes[begin, 2]
     if ends.high:
-        end = tile.last[across]
+        end = tile.last[across].astype(np.int64)
         tile.high[across] = end * FAR + sizes[end, 1]
     return tile
 
@@ -424,28 +426,29 @@ def _tile(pieces: Sequence[Message], ends: OpenEnds) -> _Tile:
 def numbers_of_tile(messages: Iterable[Message], moduli: Words, every: bool, ends: OpenEnds) -> Iterator[Message]:
     """Yield the numbers of paths from the events of a tile on, for each column; and `done`, the sum over its trends.
 
-    `messages` are the pieces of all columns, and the sums that later tiles add.
+    `messages` are the pieces of all columns, and then the sums that later tiles add.
     """
-    kept = list(messages)
-    pieces = [message for message in kept if message.kind == "piece"]
-    tile, width = _tile(pieces, ends), len(moduli)
+    kinds = groupby(messages, lambda message: message.kind)
+    kept = list(next(kinds)[1])
+    tile, width = _tile(kept, ends), len(moduli)
+    pieces = [piece._replace(body=b"") for piece in kept]
+    del kept
     words, logs = np.zeros((len(tile.tick), width), np.uint64), np.full(len(tile.tick), -np.inf)
     parts, part_logs = np.zeros((3 * tile.columns, width), np.uint64), np.full(3 * tile.columns, -np.inf)
-    for message in kept:
-        if message.kind != "piece":
-            found, more, more_logs = message.numbers()
-            index = found["index"]
-            own = len(index) - 3  # then the sums over the column, its head and its tail
-            kernel.add_rows(words, logs, index[:own], more[:own], more_logs[:own], moduli)
-            rows = message.column + tile.columns * np.arange(3)
-            kernel.add_rows(parts, part_logs, rows, more[own:], more_logs[own:], moduli)
+    for message in (message for _, some in kinds for message in some):
+        found, more, more_logs = message.numbers()
+        index = found["index"].astype(np.int64)
+        own = len(index) - 3  # then the sums over the column, its head and its tail
+        kernel.add_rows(words, logs, index[:own], more[:own], more_logs[:own], moduli)
+        rows = message.column + tile.columns * np.arange(3)
+        kernel.add_rows(parts, part_logs, rows, more[own:], more_logs[own:], moduli)
     _add_parts(tile, ends, parts, part_logs, words, logs, moduli)
     takes = np.flatnonzero(tile.given >= 0)
     order = takes[np.argsort(tile.given[takes])]
     codes, place = tile.given[order], np.full(len(tile.tick), -1)
     place[order] = np.arange(len(order))
-    low, high = np.searchsorted(codes, tile.low), np.searchsorted(codes, tile.high)
-    kernel.solve_tile(tile.tick, place, low, np.maximum(low, high), every, moduli, words, logs)
+    tile.low, tile.high = np.searchsorted(codes, tile.low), np.searchsorted(codes, tile.high)
+    kernel.solve_tile(tile.tick, place, tile.low, tile.high, every, moduli, words, logs)
     number = pieces[0].tile
     column = codes // FAR
     for piece in pieces:
@@ -465,7 +468,8 @@ def _add_parts(
 ) -> None:  # fmt: skip
     """Add the sums over whole columns, heads and tails to the events whose ranges hold them."""
     across = np.flatnonzero(tile.last > tile.first)
-    spans, which = np.unique(tile.first[across] * tile.columns + tile.last[across], return_inverse=True)
+    begin = tile.first[across].astype(np.int64)
+    spans, which = np.unique(begin * tile.columns + tile.last[across], return_inverse=True)
     sums, sum_logs = np.zeros((len(spans), len(moduli)), np.uint64), np.full(len(spans), -np.inf)
     for i, span in enumerate(spans.tolist()):
         begin, end = divmod(span, tile.columns)

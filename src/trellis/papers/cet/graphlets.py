@@ -31,14 +31,14 @@ class CetPartition:
     finer: Callable[[], CetPartition] | None = None
 
 
-def partitions(given: AlgorithmInput, cet: CetGraph) -> Iterator[CetPartition]:
-    """Yield the partitions of an input, each with the problem of planning it."""
+def partitions(given: AlgorithmInput, cet: CetGraph, shared: bool = True) -> Iterator[CetPartition]:
+    """Yield the partitions of an input, each with the problem of planning it; without sharing each window is one."""
     limit = given.settings.memory_limit
     limit = given.bounds.references * REFERENCE if limit is None else limit
     times, bounds = given.events.ticks, given.events.bounds
     order = np.lexsort((cet.hi, cet.lo))
     partition = np.searchsorted(bounds, cet.lo[order], side="right") - 1
-    cuts = np.flatnonzero(np.diff(partition)) + 1
+    cuts = np.flatnonzero(np.diff(partition)) + 1 if shared else np.arange(1, len(order))
     for tasks in np.split(order, cuts) if len(order) else []:
         begin, end = int(cet.lo[tasks[0]]), int(cet.hi[tasks].max())
         between = times[begin + 1 : end] != times[begin : end - 1]

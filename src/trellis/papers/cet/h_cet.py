@@ -40,7 +40,7 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
 def execute(given: AlgorithmInput, cet: CetGraph, plans: Sequence[tuple[CetPartition, Choice]]) -> Iterator[PathBatch]:
     """Yield the trends of all windows by given plans."""
     pool = Pool(cet, len(given.events), given.meter)
-    graphlet_of = np.zeros(len(given.events), np.int64)
+    graphlet_of, used = np.zeros(len(given.events), np.int64), 0
     buffer = Buffer(int(cet.extents[0].max(initial=1)), given.bounds)
     for partition, choice in plans:
         borders = partition.bounds[[0, *choice.cuts, len(partition.bounds) - 1]]
@@ -52,10 +52,10 @@ def execute(given: AlgorithmInput, cet: CetGraph, plans: Sequence[tuple[CetParti
             pool.release_before(int(cet.lo[task]))
             for graphlet in range(max(done, first), stop):
                 pool.add(int(borders[graphlet]), int(borders[graphlet + 1]))
-            done = max(done, stop)
+            done, used = max(done, stop), used + stop - first
             yield from _joined(given, cet, task, pool, graphlet_of, buffer, stop - first)
         pool.release_before(int(borders[-1]))
-    given.meter.facts |= {"graphlets": pool.worked_on, "array_bytes": pool.bytes}
+    given.meter.facts |= {"graphlets": pool.worked_on, "graphlets_used": used, "array_bytes": pool.bytes}
 
 
 def _joined(
@@ -79,8 +79,8 @@ def _joined(
     given.meter.release(current)
 
 
-def planned(given: AlgorithmInput, cet: CetGraph) -> Iterator[tuple[CetPartition, Choice]]:
-    """Yield the partitions with the plan that the optimizer chooses for each.
+def planned(given: AlgorithmInput, cet: CetGraph, shared: bool = True) -> Iterator[tuple[CetPartition, Choice]]:
+    """Yield the partitions, or without sharing the windows, with the plan that the optimizer chooses for each.
 
     Where no plan of atomic graphlets fits the limit, cuts may be at any time: open graphlets can be joined at any cut,
     and pieces of one time store every event once, the least that is possible.
@@ -92,7 +92,7 @@ def planned(given: AlgorithmInput, cet: CetGraph) -> Iterator[tuple[CetPartition
     """
     search = OPTIMIZERS[given.settings.optimizer]
     missed: NoPlan | None = None
-    for partition in partitions(given, cet):
+    for partition in partitions(given, cet, shared):
         try:
             found = _searched(partition, search)
         except NoPlan as error:

@@ -50,7 +50,7 @@ from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.batch.spread import spread
 from trellis.engines.spark.batch.tie_watch import watch_ties
-from trellis.engines.spark.batch.tiles import TiledGroups, events_of_a_tile
+from trellis.engines.spark.batch.tiles import TiledGroups, TileSize
 from trellis.engines.spark.batch.writing import reports_of, written, written_here
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.session.session import cores
@@ -247,14 +247,14 @@ class SparkResults(Results):
 
     def _counted(self, what: str, schema: pa.Schema, plan: Plan) -> pa.Table:
         """Return the numbers of results of all groups; a group that does not fit a task is counted in tiles."""
-        tile = self.tasks.tile if can_be_tiled(plan) else None
-        if tile is None:
+        tile = TileSize(self.tasks.tile)
+        if tile.events is None or not can_be_tiled(plan):
             try:
                 return self._answer(what, schema, plan, True)
             except GroupTooLarge as problem:
                 if not can_be_tiled(plan) or problem.count is None:
                     raise
-                tile = events_of_a_tile(problem.count)
+                tile = TileSize(memory=problem.count)
         read = scan(plan, self._events, self.options.drops_bad_rows, 1, counting=True)
         table = TiledGroups(read, replace(self._work(plan, what), length=1), tile).answer(schema)
         self._known["facts"] = read.facts()

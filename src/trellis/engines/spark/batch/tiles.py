@@ -1,9 +1,10 @@
 """Counts of groups that are larger than a machine: Spark moves the messages of `trellis.operators.trends.tiles`.
 
 The events of such a group are shuffled twice, to tiles of time and to columns of values, and stay there as places and
-ranges of places. Then tiles are counted from the last to the first. When all of a later half are counted, they give
-their numbers to the columns, and the columns give sums to all tiles of the earlier half; each half is counted in the
-same way. So for `k` tiles numbers of paths are shuffled about log k times, and a tile waits for those behind it.
+ranges of places. Messages come sorted, so that a task holds one tile or column at a time, and one message. Then tiles
+are counted from the last to the first. When all of a later half are counted, they give their numbers to the columns,
+and the columns give sums to all tiles of the earlier half; each half is counted in the same way. So for `k` tiles
+numbers of paths are shuffled about log k times, and a tile waits for those behind it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
@@ -31,12 +32,12 @@ from trellis.engines.spark.batch.operate import (
 from trellis.engines.spark.batch.scan import Scan
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.session.session import cores
-from trellis.engines.spark.session.settled import bound_batches, settled
-from trellis.engines.spark.split.rows import ID, group_begins, whole_groups
+from trellis.engines.spark.session.settled import bounded_batches, settled
+from trellis.engines.spark.split.rows import ID, group_begins
 from trellis.engines.spark.split.split import group_keys, order_of_time, row_names
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.prepare import repeated_id
-from trellis.events.sorting import table_order, tie_order
+from trellis.events.sorting import tie_order
 from trellis.language.bound import columns_of
 from trellis.language.syntax import Report
 from trellis.operators.exact import LARGE, primes_for, reconstruct
@@ -45,19 +46,32 @@ from trellis.operators.trends.tiles import Message
 from trellis.plan.plan import Plan
 from trellis.results.rows import RowMaker
 
-BYTES_AN_EVENT = 1500  # of a tile that is being counted, with what is sent
-SAMPLED = 200  # events for each tile, to find borders that cut evenly
+BYTES_AN_EVENT, BYTES_A_WORD = 200, 40  # of a tile that is being counted; and for each word of its numbers
+COLUMNS = 4  # for each tile: what a column sorts takes more than what a tile counts
+SAMPLED = 500  # events for each column, to find borders that cut evenly
+BLOCK = 1 << 15  # events of a tile that are looked at together to find their columns
 WORDS = 16  # that are sent together: each pass is two jobs for each tile, of which Spark's driver remembers a thousand
 SURE = 62  # bits of a count that one word of 64 holds, whatever was rounded in its logarithm
 NUMBERS = [(name, pa.int64()) for name in ("to", "tile", "column", "size", "head", "tail")]
 MESSAGE = pa.schema([("kind", pa.string()), *NUMBERS, ("body", pa.binary())])
-PLACED = [(name, pa.int64()) for name in ("to", "tile", "event", "tick", "roles", "first", "last")]
-Tables = Iterable[pa.Table]
+TO = pa.field("to", pa.int64())
+INDEX = pa.int32()
+ABOUT = pa.schema([("index", INDEX), ("tick", INDEX), ("roles", pa.uint8()), ("first", INDEX), ("last", INDEX)])
 
 
-def events_of_a_tile(memory: int) -> int:
-    """Return how many events a tile may have for workers with so many bytes."""
-    return max(1000, memory // BYTES_AN_EVENT)
+@dataclass(frozen=True)
+class TileSize:
+    """How many events a tile has: so many, or those that a worker with so many bytes of memory can count."""
+
+    events: int | None = None
+    memory: int | None = None
+
+    def of(self, words: int = 1) -> int:
+        """Return the number of events where their numbers have so many words."""
+        if self.events is not None:
+            return self.events
+        assert self.memory is not None
+        return max(1000, self.memory // (BYTES_AN_EVENT + words * BYTES_A_WORD))
 
 
 @dataclass(frozen=True)
@@ -71,18 +85,19 @@ class TiledGroups:
     work
         The work of a task on groups that are not too large: `count` or `total`.
     tile
-        Events of a tile; a group of more than twice as many is counted in tiles.
+        The size of a tile; a group of more than twice as many events is counted in tiles.
     """
 
     read: Scan
     work: Work
-    tile: int
+    tile: TileSize
 
     def answer(self, schema: pa.Schema) -> pa.Table:
         """Return the answer for all groups, in no order."""
         keys = group_keys(self.work.plan.bound)
         rows = self.read.split.rows
-        sizes = rows.groupBy(*keys).agg(f.count(f.lit(1)).alias("rows")).where(f.col("rows") > f.lit(2 * self.tile))
+        sizes = rows.groupBy(*keys).agg(f.count(f.lit(1)).alias("rows"))
+        sizes = sizes.where(f.col("rows") > f.lit(2 * self.tile.of()))
         with in_driver():
             sizes = settled(sizes.withColumn("group", f.monotonically_increasing_id()))
         large = [(row["group"], row["rows"]) for row in self.read.collect(sizes.select("group", "rows")).to_pylist()]
@@ -101,9 +116,9 @@ class TiledGroups:
     def _of_large(self, rows: DataFrame, events: int, schema: pa.Schema) -> pa.Table:
         """Return the answer for one group."""
         plan = self.work.plan
-        with in_driver():
+        with in_driver(), bounded_batches(rows.sparkSession):
             self._refuse_repeated(rows)
-            number = TiledCount.of(plan, rows, events, self.tile, self.work.memory).count()
+            number = count_in_tiles(plan, rows, events, self.tile)
             one = make_slice(plan, rows.limit(1).toArrow(), self.work.length)
         return counted(self.work.what, RowMaker(plan, one), [number]).cast(schema)
 
@@ -138,7 +153,6 @@ class Tiling:
     plan: Plan
     tile_borders: pa.Table
     column_borders: pa.Table
-    memory: int | None = None
 
     @property
     def tiles(self) -> int:
@@ -150,17 +164,17 @@ class Tiling:
         """The number of columns."""
         return int(self.column_borders.num_rows) + 1
 
-    def groups(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
-        """Yield sorted rows by the tile or column that they are for."""
-        for table in whole_groups(batches, ["to"], self.memory):
-            begins = [*group_begins(table, ["to"]).tolist(), table.num_rows]
-            for begin, end in pairwise(begins):
-                yield table["to"][begin].as_py(), table.slice(begin, end - begin)
 
-    def messages(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[Message]]:
-        """Yield the messages for each tile or column."""
-        for _, table in self.groups(batches):
-            yield [Message(**row) for row in table.to_pylist()]
+def _messages(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Message]]]:
+    """Yield sorted messages by the tile or column that they are for; each is read when it is asked for."""
+
+    def arriving() -> Iterator[Message]:
+        for batch in batches:
+            numbers = batch.drop_columns("body").to_pylist()
+            for about, body in zip(numbers, batch.column("body"), strict=True):
+                yield Message(**about, body=body.as_buffer())
+
+    yield from groupby(arriving(), lambda message: message.to)
 
 
 def events_in(plan: Plan, table: pa.Table) -> tiles.TileEvents:
@@ -201,41 +215,76 @@ class ToTiles:
 
 @dataclass(frozen=True)
 class ToColumns:
-    """Tells the columns about the events of a tile."""
+    """Tells the columns about the events of tiles."""
 
     tiling: Tiling
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the rows of tiles; give those of `PLACED` for columns, with what conditions read behind."""
+        """Take the rows of tiles, in order of tile and time; give messages for columns."""
         with in_task():
-            for tile, table in self.tiling.groups(batches):
-                yield from self._of(tile, table.drop_columns("to").combine_chunks())
+            tile: _TileRows | None = None
+            for table in _blocks(batches):
+                begins = [*group_begins(table, ["to"]).tolist(), table.num_rows]
+                for begin, end in pairwise(begins):
+                    number = table["to"][begin].as_py()
+                    if tile is None or tile.number != number:
+                        yield from _sent(tile.covers() if tile else [])
+                        tile = _TileRows(self.tiling, number)
+                    yield from _sent(tile.rows(table.slice(begin, end - begin).drop_columns("to")))
+            yield from _sent(tile.covers() if tile else [])
 
-    def _of(self, tile: int, table: pa.Table) -> Iterator[pa.RecordBatch]:
+
+def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Yield rows some thousands at a time."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.num_rows for one in held) >= BLOCK:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held = []
+    if held:
+        yield pa.Table.from_batches(held).combine_chunks()
+
+
+class _TileRows:
+    """The events of one tile on their way to columns, a block at a time."""
+
+    def __init__(self, tiling: Tiling, number: int) -> None:
+        self.tiling, self.number = tiling, number
+        self.events, self.tick = 0, -1  # those of the blocks so far
+        self.last: pa.Table | None = None  # row
+        self.first_over = np.full((tiling.columns, 3), tiles.NEVER)
+
+    def rows(self, table: pa.Table) -> Iterator[Message]:
+        """Yield the messages about the next events."""
         plan, borders, number = self.tiling.plan, self.tiling.column_borders, table.num_rows
-        names = order_of_time(plan.bound)
-        order = table_order(table, [*names, *(n for n in table.column_names if n not in names)])  # a retry has the same
-        table = table if order is None else table.take(pa.array(order))
-        events = events_in(plan, pa.concat_tables([table, borders]))
-        codes = tiles.place_codes(plan, events)
-        tick = np.unique(events.ticks[:number], return_inverse=True)[1].reshape(-1)
-        known = tiles.BorderEvents(events.ticks, codes, self.tiling.columns)
+        before = table.slice(0, 1) if self.last is None else self.last
+        events = events_in(plan, pa.concat_tables([table, borders, before]))
+        steps = np.diff(events.ticks[:number], prepend=events.ticks[-1:])
+        if (steps < 0).any():
+            raise RuntimeError("the rows of a tile are not in the order of time")
+        tick = self.tick + (self.last is None) + np.cumsum(steps != 0)
+        codes = tiles.PlaceCodes(*(array[:-1] for array in tiles.place_codes(plan, events)))  # type: ignore[arg-type]
+        known = tiles.BorderEvents(events.ticks[:-1], codes, self.tiling.columns)
         found = tiles.rows_for_columns(known, tick, tiles.OpenEnds.of(plan))
-        about = [found.column, np.full(len(found.event), tile), found.event, tick[found.event]]
-        about += [found.roles, found.first, found.last]
-        yield from _placed(about, table.take(pa.array(found.event)))
-        column, part = (a.reshape(-1) for a in np.indices(found.covers.shape))
-        nothing = np.full(len(column), -1)
-        about = [column, np.full(len(column), tile), nothing, found.covers.reshape(-1), nothing, part, nothing]
-        absent = [pa.nulls(len(column), field.type) for field in table.schema]
-        yield from _placed(about, pa.Table.from_arrays(absent, schema=table.schema))
+        self.first_over = np.minimum(self.first_over, found.covers)
+        order = np.argsort(found.column, kind="stable")
+        event = found.event[order]
+        about = (self.events + event, tick[event], found.roles[order], found.first[order], found.last[order])
+        every = pa.table(list(about), schema=ABOUT)
+        for name, values in zip(table.column_names, table.take(pa.array(event)).columns, strict=True):
+            every = every.append_column(name, values)
+        bounds = np.searchsorted(found.column[order], np.arange(self.tiling.columns + 1)).tolist()
+        for column, (begin, end) in enumerate(pairwise(bounds)):
+            if begin < end:
+                body = tiles.packed(every.slice(begin, end - begin))
+                yield Message("rows", column, self.number, column, 0, 0, 0, body)
+        self.events, self.tick, self.last = self.events + number, int(tick[-1]), table.slice(number - 1)
 
-
-def _placed(about: Sequence[np.ndarray], rows: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Yield rows of `PLACED`."""
-    columns = [pa.array(a.astype(np.int64)) for a in about]
-    names = [name for name, _ in PLACED]
-    yield from pa.Table.from_arrays([*columns, *rows.columns], names=[*names, *rows.column_names]).to_batches()
+    def covers(self) -> Iterator[Message]:
+        """Yield to each column the first ticks over it and its ends, when all events are told."""
+        for column, (whole, head, tail) in enumerate(self.first_over.tolist()):
+            yield Message("covers", column, self.number, column, whole, head, tail, b"")
 
 
 @dataclass(frozen=True)
@@ -245,23 +294,29 @@ class ToPieces:
     tiling: Tiling
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the rows of columns, as `ToColumns` gives them, and give messages for tiles."""
+        """Take the messages for columns, as `ToColumns` gives them, and give messages for tiles."""
         with in_task():
-            for column, table in self.tiling.groups(batches):
-                yield from _sent(self._of(column, table))
+            for column, messages in _messages(batches):
+                yield from _sent(self._of(column, messages))
 
-    def _of(self, column: int, table: pa.Table) -> Iterator[Message]:
-        about = {name: table[name].to_numpy() for name, _ in PLACED}
-        own = about["event"] >= 0
+    def _of(self, column: int, messages: Iterable[Message]) -> Iterator[Message]:
         covers = np.full((self.tiling.tiles, 3), tiles.NEVER)
-        covers[about["tile"][~own], about["first"][~own]] = about["tick"][~own]
-        tile, event, tick, roles, first, last = (about[name][own] for name, _ in PLACED[1:])
-        rows = tiles.RowsOfColumn(tile, event, tick, roles.astype(np.uint8), first, last)
-        raw = table.drop_columns(list(about)).filter(pa.array(own))
+        tables, tile = [], [np.empty(0, np.int32)]
+        for message in messages:
+            if message.kind == "covers":
+                covers[message.tile] = message.size, message.head, message.tail
+            else:
+                tables.append(message.table())
+                tile.append(np.full(tables[-1].num_rows, message.tile, np.int32))
         every = self.tiling.column_borders
         begins, ends = column > 0, column < every.num_rows
         near = every.slice(max(0, column - 1), begins + ends)
-        codes = tiles.place_codes(self.tiling.plan, events_in(self.tiling.plan, pa.concat_tables([raw, near])))
+        about = pa.concat_tables([ABOUT.empty_table(), *(table.select(ABOUT.names) for table in tables)])
+        rows = tiles.RowsOfColumn(np.concatenate(tile), *(about[name].to_numpy() for name in ABOUT.names))
+        events = pa.concat_tables([*(table.select(near.column_names) for table in tables), near])
+        del tables, about
+        codes = tiles.place_codes(self.tiling.plan, events_in(self.tiling.plan, events))
+        del events
         yield from tiles.pieces_of_column(column, self.tiling.tiles, rows, codes, covers, (begins, ends))
 
 
@@ -275,7 +330,7 @@ class SumColumns:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the messages for columns, and give those for tiles."""
         with in_task():
-            for messages in self.tiling.messages(batches):
+            for _, messages in _messages(batches):
                 yield from _sent(tiles.sums_of_column(messages, np.array(self.moduli, np.uint64)))
 
 
@@ -291,7 +346,7 @@ class CountTile:
         plan = self.tiling.plan
         every, ends = plan.bound.report is Report.ANY, tiles.OpenEnds.of(plan)
         with in_task():
-            for messages in self.tiling.messages(batches):
+            for _, messages in _messages(batches):
                 yield from _sent(tiles.numbers_of_tile(messages, np.array(self.moduli, np.uint64), every, ends))
 
 
@@ -310,32 +365,18 @@ class TiledCount:
         self.tiling, self.pieces = tiling, pieces
 
     @classmethod
-    def of(cls, plan: Plan, rows: DataFrame, events: int, tile: int, memory: int | None) -> TiledCount:
+    def of(cls, plan: Plan, rows: DataFrame, events: int, tile: int) -> TiledCount:
         """Cut a group of so many events into tiles, and find the places in columns."""
-        bound_batches(rows.sparkSession)
         number = -(-events // tile)
-        rows = rows.select(*dict.fromkeys([*_read(plan).values(), *order_of_time(plan.bound)]))
-        sample = rows.sample(min(1.0, 1.1 * SAMPLED * number / events), 1).toArrow()
-        by_time, by_place = tiles.border_rows(plan, events_in(plan, sample), number)
-        tiling = Tiling(plan, sample.take(pa.array(by_time)), sample.take(pa.array(by_place)), memory)
-        tiled = rows.mapInArrow(ToTiles(tiling), from_arrow_schema(pa.schema([PLACED[0], *sample.schema])))
-        placed = _sent_to(tiled, tiling.tiles, ToColumns(tiling), pa.schema([*PLACED, *sample.schema]))
-        return cls(tiling, settled(_sent_to(placed, tiling.columns, ToPieces(tiling), MESSAGE)))
+        rows = rows.select(*dict.fromkeys([*order_of_time(plan.bound), *_read(plan).values()]))
+        sample = rows.sample(min(1.0, 1.1 * SAMPLED * COLUMNS * number / events), 1).toArrow()
+        by_time, by_place = tiles.border_rows(plan, events_in(plan, sample), number, COLUMNS * number)
+        tiling = Tiling(plan, sample.take(pa.array(by_time)), sample.take(pa.array(by_place)))
+        tiled = rows.mapInArrow(ToTiles(tiling), from_arrow_schema(pa.schema([TO, *sample.schema])))
+        placed = _sent_to(tiled, tiling.tiles, ToColumns(tiling), rows.columns)  # in an order that a retry has too
+        return cls(tiling, settled(_sent_to(placed, tiling.columns, ToPieces(tiling))))
 
-    def count(self) -> int:
-        """Return the exact number of trends: one pass where 64 bits hold it, else as many as its bits need."""
-        (total,), log = self._pass((0,))
-        if log < SURE:
-            return total
-        bits = int(log) + 2
-        primes = primes_for(bits, LARGE)
-        found: dict[int, int] = {}
-        for begin in range(0, len(primes), WORDS):
-            some = tuple(primes[begin : begin + WORDS])
-            found.update(zip(some, self._pass(some)[0], strict=True))
-        return reconstruct(bits, lambda prime: np.array([[found[prime]]], np.uint64), size=LARGE)[0][0]
-
-    def _pass(self, moduli: tuple[int, ...]) -> tuple[list[int], float]:
+    def residues(self, moduli: tuple[int, ...]) -> tuple[list[int], float]:
         """Return the number of trends modulo each of some numbers, and its binary logarithm."""
         done: dict[int, DataFrame] = {}
         sums: list[tuple[range, DataFrame]] = []
@@ -344,12 +385,13 @@ class TiledCount:
                 (tile,) = earlier
                 messages = _together([self.pieces, *(frame for some, frame in sums if tile in some)])
                 messages = messages.where(f.col("to") == f.lit(tile))
-                done[tile] = settled(_sent_to(messages, 1, CountTile(self.tiling, moduli), MESSAGE))
+                done[tile] = settled(_sent_to(messages, 1, CountTile(self.tiling, moduli)))
                 continue
             asked = self.pieces.where(f.col("tile").between(earlier[0], earlier[-1])).withColumn("to", f.col("column"))
             given = [done[tile].where(f.col("kind") == f.lit("numbers")) for tile in later]
             added = SumColumns(self.tiling, moduli)
-            sums.append((earlier, settled(_sent_to(_together([asked, *given]), self.tiling.columns, added, MESSAGE))))
+            found = _sent_to(_together([asked, *given]), self.tiling.columns, added)
+            sums.append((earlier, settled(found)))
         ends = _together([frame.where(f.col("kind") == f.lit("done")) for frame in done.values()]).toArrow()
         totals, log = [0] * len(moduli), -np.inf
         for row in ends.to_pylist():
@@ -360,11 +402,35 @@ class TiledCount:
         return totals, log
 
 
+def count_in_tiles(plan: Plan, rows: DataFrame, events: int, size: TileSize) -> int:
+    """Return the exact number of trends of a group: one pass where 64 bits hold it, else as many as its bits need."""
+    tile = size.of()
+    group = TiledCount.of(plan, rows, events, tile)
+    (total,), log = group.residues((0,))
+    if log < SURE:
+        return total
+    bits = int(log) + 2
+    primes = primes_for(bits, LARGE)
+    if size.of(min(WORDS, len(primes))) != tile:
+        group = TiledCount.of(plan, rows, events, size.of(min(WORDS, len(primes))))
+    found: dict[int, int] = {}
+    for begin in range(0, len(primes), WORDS):
+        some = tuple(primes[begin : begin + WORDS])
+        found.update(zip(some, group.residues(some)[0], strict=True))
+    return reconstruct(bits, lambda prime: np.array([[found[prime]]], np.uint64), size=LARGE)[0][0]
+
+
 def _together(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, frames)
 
 
-def _sent_to(frame: DataFrame, number: int, task: Callable[[Any], Any], schema: pa.Schema) -> DataFrame:
-    """Return the answers of tasks to rows, those for one of so many tiles or columns together; a task takes several."""
+def _sent_to(
+    frame: DataFrame, number: int, task: Callable[[Any], Any], order: Sequence[str] = ("kind", "tile", "column")
+) -> DataFrame:
+    """Return the messages that tasks give for rows; those for one of so many tiles or columns stand together in order.
+
+    A task takes several tiles or columns, one after the other.
+    """
     number = min(number, cores(frame.sparkSession))
-    return frame.repartition(number, "to").sortWithinPartitions("to").mapInArrow(task, from_arrow_schema(schema))
+    sorted_rows = frame.repartition(number, "to").sortWithinPartitions("to", *order)
+    return sorted_rows.mapInArrow(task, from_arrow_schema(MESSAGE))

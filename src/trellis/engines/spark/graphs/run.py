@@ -12,6 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from trellis.engines.spark.batch.operate import spark_type
+from trellis.engines.spark.graphs.run_distributed import one_frame, unmerged
 from trellis.engines.spark.graphs.tasks import INSTANCE, LAST, InstanceRunner, Merge, Route
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.ship.by_value import send_along
@@ -22,7 +23,7 @@ from trellis.engines.spark.stream.running import bucket_keys
 from trellis.errors import UsageError
 from trellis.events.source import EventSource
 from trellis.graphs.chain import NUMBER, PipelinePart, check_numbered
-from trellis.graphs.job import TIME, Job
+from trellis.graphs.job import DISTRIBUTED, LOCAL, TIME, Job
 from trellis.graphs.merger import Merger
 from trellis.graphs.splitter import Splitter
 from trellis.language.schema import Schema
@@ -37,6 +38,7 @@ def run(
     time: str | None = None,
     event_id: str | None = None,
     instances: int | None = None,
+    graphs: str = LOCAL,
 ) -> DataFrame:
     """Split events, run an operator over them, and merge what it finds, on Spark.
 
@@ -51,6 +53,9 @@ def run(
     instances
         How many instances share the partitions; by default about two for each core. The results are the same with
         any number.
+    graphs
+        Where the graph of a partition is: `local`, in the Python worker of its instance; or `distributed`, as data
+        frames on the cluster, while the operators' code runs in the driver, now.
 
     Returns
     -------
@@ -68,23 +73,32 @@ def run(
         events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
         job = make_job(events, schema, splitter, operator, merger)
         ship(events.sparkSession)
+        if graphs == DISTRIBUTED:
+            if instances is not None:
+                raise UsageError(
+                    "instances share no partitions whose graphs are on the cluster", "Leave `instances` out."
+                )
+            return _merged(job, one_frame(unmerged(job, events)))
         return _merged(job, _unmerged(job, events, _numbers(events.sparkSession, instances)))
 
 
 def run_chain(
     frame: DataFrame, parts: Sequence[PipelinePart], *, time: str | None = None, event_id: str | None = None,
-    instances: int | None = None,
+    instances: int | None = None, graphs: str = LOCAL,
 ) -> DataFrame:  # fmt: skip
     """Run parts one after another, each over the results of the one before it; see `run`.
 
     Between two parts all results pass through one task, which numbers them.
     """
     first, *later = parts
-    found = run(frame, first.splitter, first.operator, first.merger, time=time, event_id=event_id, instances=instances)
+    found = run(
+        frame, first.splitter, first.operator, first.merger, time=time, event_id=event_id, instances=instances,
+        graphs=graphs,
+    )  # fmt: skip
     for part in later:
         found = run(
             _numbered(found), part.splitter, part.operator, part.merger, time=TIME, event_id=NUMBER,
-            instances=instances,
+            instances=instances, graphs=graphs,
         )  # fmt: skip
     return found
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -35,9 +37,10 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.graphs.arrays import SOURCE, TARGET
 from trellis.graphs.engine import refuse_more, round_bound
 from trellis.graphs.program import BOTH, OUT, VertexProgram, Vertices
-from trellis.graphs.values import to_arrow
+from trellis.graphs.values import Values, from_arrow, to_arrow
 
 INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+FEW = 1000  # vertices that a condition can list
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,7 @@ class SparkResult:
     frame: DataFrame
     rounds: int
     scheduled: int
+    gives_vertices: bool = False
 
     def to_arrow(self) -> pa.Table:
         """Return a table of `vertex` and `value`, by ascending vertex."""
@@ -64,6 +68,22 @@ class SparkResult:
         """Return the result of each vertex by its id."""
         table = self.to_arrow()
         return dict(zip(table["vertex"].to_pylist(), table["value"].to_pylist(), strict=True))
+
+    @cached_property
+    def _both(self) -> tuple[pa.Array, Values]:
+        table = self.to_arrow().combine_chunks()
+        ids, found = (table[name].combine_chunks() for name in ("vertex", "value"))
+        return ids, from_arrow(pc.index_in(found, ids).cast(pa.int64()) if self.gives_vertices else found)
+
+    @property
+    def ids(self) -> pa.Array:
+        """The vertices, ascending; all come here."""
+        return self._both[0]
+
+    @property
+    def values(self) -> Values:
+        """The result of each vertex, as in this process; all come here."""
+        return self._both[1]
 
 
 def execute(
@@ -101,12 +121,12 @@ def execute(
     with in_driver():
         ship(edges.sparkSession)
         send_along(program)
-        graph = _Graph.of(edges, source, target, weight, vertices, directed)
-        return _ProgramRun(program, graph).result()
+        graph = SparkGraph.of(edges, source, target, weight, vertices, directed)
+        return ProgramRun(program, graph).result()
 
 
 @dataclass(frozen=True)
-class _Graph:
+class SparkGraph:
     """Edges with columns `s`, `t` and `w`, and the ids of all vertices in `id`."""
 
     edges: DataFrame
@@ -116,7 +136,8 @@ class _Graph:
     @classmethod
     def of(
         cls, edges: DataFrame, source: str, target: str, weight: str | None, vertices: DataFrame | None, directed: bool
-    ) -> _Graph:
+    ) -> SparkGraph:
+        """Return the graph that frames hold; see `execute`."""
         for name in (source, target, *([weight] if weight else [])):
             if name not in edges.columns:
                 hint = did_you_mean(name, edges.columns, f"Columns are {', '.join(edges.columns)}.")
@@ -166,10 +187,17 @@ class _Graph:
         inside = f.col("s").isin(vertices) & f.col("t").isin(vertices) & (f.col("s") != f.col("t"))
         return [(row["s"], row["t"]) for row in self.edges.where(inside).select("s", "t").distinct().collect()]
 
-    def among(self, vertices: list[Any]) -> _Graph:
+    def among(self, vertices: list[Any]) -> SparkGraph:
         """Return the part of the graph that some vertices make up."""
-        inside = f.col("s").isin(vertices) & f.col("t").isin(vertices)
-        return _Graph(self.edges.where(inside), self.ids.where(f.col("id").isin(vertices)), self.directed)
+        if len(vertices) <= FEW:
+            inside = f.col("s").isin(vertices) & f.col("t").isin(vertices)
+            return SparkGraph(self.edges.where(inside), self.ids.where(f.col("id").isin(vertices)), self.directed)
+        kind = "string" if self._textual else "bigint"
+        chosen = f.broadcast(self.edges.sparkSession.createDataFrame([(v,) for v in vertices], f"chosen {kind}"))
+        edges = self.edges
+        for end in "st":
+            edges = edges.join(chosen, f.col(end) == f.col("chosen"), "left_semi")
+        return SparkGraph(edges, self.ids.join(chosen, f.col("id") == f.col("chosen"), "left_semi"), self.directed)
 
     def plain_edges(self, direction: str, loops: bool) -> DataFrame:
         """Return edges in the direction that values go, each once and with its smallest weight."""
@@ -211,10 +239,10 @@ def _of_two(work: Callable[[pa.Table, pa.Table], pa.Table]) -> Callable[[pa.Tabl
     return lambda static, moving: work(static, moving)
 
 
-class _ProgramRun:
+class ProgramRun:
     """A program that runs over a graph."""
 
-    def __init__(self, program: VertexProgram, graph: _Graph) -> None:
+    def __init__(self, program: VertexProgram, graph: SparkGraph) -> None:
         self.program = program
         self.session: SparkSession = graph.edges.sparkSession
         self.empty = graph.ids.isEmpty()
@@ -243,7 +271,7 @@ class _ProgramRun:
             frame = frame.join(numbered, frame["value"] == numbered["index"]).select(
                 "vertex", numbered["id"].alias("value")
             )
-        return SparkResult(frame, rounds, scheduled)
+        return SparkResult(frame, rounds, scheduled, self.program.gives_vertices)
 
     def _blocks(self, numbered: DataFrame) -> DataFrame:
         keys = bucket_keys(self.session)
