@@ -93,7 +93,8 @@ def bind_absent_patterns(
                 continue
             other = min(named - inside)
             if level:
-                what = f"`{condition.text}` compares `{min(inside)}`, which stands inside NOT, with `{other}` outside of it"
+                var = min(inside)
+                what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
                 hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
                 scope.fail(what, node, hint)
             if named & nested:

@@ -290,7 +290,7 @@ def compared_from_inside(bound: BoundQuery, condition: Condition) -> AbsentPatte
 
 
 def columns_from_inside(bound: BoundQuery, whole: AbsentPattern) -> tuple[Column, ...]:
-    """Return what conditions that speak of events outside, too, name inside of the pattern of a NOT."""
+    """Return the columns of a NOT's pattern that conditions compare with events outside of it."""
     asked = (c for c in bound.conditions if compared_from_inside(bound, c) == whole)
     return tuple(
         dict.fromkeys(column for c in asked for column in columns_of(c.value) if column.var in whole.variables)
@@ -316,7 +316,7 @@ def _of_match(value: Value, bound: BoundQuery, whole: AbsentPattern) -> Value:
 
 
 def forbidden_paths(bound: BoundQuery) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield what NOTs forbid as a whole, and the columns of its matches, with the groups around each NOT."""
+    """Yield the patterns that NOTs forbid, and the columns of their matches, with the groups around each NOT."""
     for one in bound.absent_patterns:
         inside = next(v for v in bound.variables if v.name in one.variables)
         path = tuple(group for group in inside.groups if group < len(bound.groups))
