@@ -759,7 +759,8 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
                     new = s.PolicyStep(draw(st.sampled_from(list(s.Select))), new)
                 made.append(new)
                 if not isinstance(part, s.Absent):
-                    before += tuple(n.var for n in s.walk(part) if isinstance(n, (s.Single, s.Kleene)))
+                    absent = {leaf.var for one in s.absent_patterns(part) for leaf in s.leaves(one)}
+                    before += tuple(leaf.var for leaf in s.leaves(part) if leaf.var not in absent)
             return s.Seq(tuple(made))
     return pattern
 

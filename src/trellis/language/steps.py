@@ -159,7 +159,8 @@ def _complete_before(pattern: s.Node, before: tuple[str, ...]) -> Iterator[tuple
         for part in pattern.parts:
             yield from _complete_before(part, before)
             if not isinstance(part, s.Absent):
-                before += tuple(n.var for n in s.walk(part) if isinstance(n, s.Single | s.Kleene))
+                forbidden = {leaf.var for one in s.absent_patterns(part) for leaf in s.leaves(one)}
+                before += tuple(leaf.var for leaf in s.leaves(part) if leaf.var not in forbidden)
     elif isinstance(pattern, s.Or | s.And | s.PolicyStep | s.Group):
         for child in s.children(pattern):
             yield from _complete_before(child, before)

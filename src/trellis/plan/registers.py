@@ -112,8 +112,8 @@ class GuardTerm:
     gathered, over
         The view of what the condition names in iterations that are over; and whether the term is of these, and not of
         the iteration that goes on: then views in it whose names begin with that one's are of an iteration.
-    told
-        Whether it is never asked: what it names in whole matches is told, to compare it with what is outside a NOT.
+    stated
+        Whether it is never asked: what it names in whole matches is stated, to compare it with what is outside a NOT.
     """
 
     number: int
@@ -128,7 +128,7 @@ class GuardTerm:
     awaited: tuple[View, ...] = ()
     gathered: View | None = None
     over: bool = False
-    told: bool = False
+    stated: bool = False
 
     def is_forbidden(self, name: str) -> bool:
         """Return whether what has a name is of what a NOT forbids: one event, or a match of a pattern."""
@@ -141,7 +141,7 @@ class GuardTerm:
     @cached_property
     def variables(self) -> frozenset[str]:
         """The variables that must have events for the condition to be asked: COUNT(v) is 0 without any."""
-        return frozenset() if self.result and not self.told else self.named
+        return frozenset() if self.result and not self.stated else self.named
 
     @cached_property
     def named(self) -> frozenset[str]:
@@ -266,7 +266,9 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     return tuple(found)
 
 
-def _add_term(found: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition, value: Value, **more: Any) -> None:
+def _add_term(
+    terms_so_far: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition, value: Value, **more: Any
+) -> None:
     """Add a term to those that are found."""
     condition, views, awaited, gathered, _ = viewed
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
@@ -274,7 +276,7 @@ def _add_term(found: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition
     waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
     references, sets = (*references_of(value), *waited_for), gathered is not None
     more = {"absent": None, "sets": sets, "views": views, "awaited": awaited, "gathered": gathered} | more
-    found.append(GuardTerm(len(found), condition, value, references, singles=one_event, **more))
+    terms_so_far.append(GuardTerm(len(terms_so_far), condition, value, references, singles=one_event, **more))
 
 
 # --- From inside a NOT to outside -------------------------------------------------------------------------------
@@ -324,30 +326,30 @@ def forbidden_paths(bound: BoundQuery) -> Iterator[tuple[str, tuple[int, ...]]]:
         yield from ((f"{one.name}\n{i}", path) for i in range(len(columns_from_inside(bound, one))))
 
 
-def told_terms(
-    bound: BoundQuery, told: Iterable[tuple[Column, ...]], firsts: Iterable[Column]
+def stated_terms(
+    bound: BoundQuery, stated: Iterable[tuple[Column, ...]], firsts: Iterable[Column]
 ) -> tuple[GuardTerm, ...]:
     """Return the terms of a query, and behind them those that tell columns of its matches.
 
-    Each tells some columns, of the iteration that goes on and of every one that is over; `firsts` are told of all.
+    Each tells some columns, of the iteration that goes on and of every one that is over; `firsts` are stated of all.
     """
     found, later = [*guard_terms_of(bound)], Column("\nlater", "", Which.EACH, None, BOOLEAN)
     of = Views(bound, {later.var: ()} | dict(forbidden_paths(bound)))
-    for number, columns in enumerate(told):
-        value = Operation("or", (*_told(columns), later))
+    for number, columns in enumerate(stated):
+        value = Operation("or", (*_stated(columns), later))
         viewed = of.of_condition(Condition(ConditionKind.REST, (), value, f"NOT {number}"))
         of_match = _without(viewed, later)
-        _add_term(found, bound, of_match, of_match.condition.value, result=True, told=True, sets=True)
+        _add_term(found, bound, of_match, of_match.condition.value, result=True, stated=True, sets=True)
         if viewed.before is not None:
             over = _without(viewed.before, later)
             _add_term(found, bound, over, over.condition.value, result=True, over=True, sets=True)
     for first in firsts:
-        viewed = of.of_result(Condition(ConditionKind.REST, (), Operation("or", _told((first,))), "NOT"))
-        _add_term(found, bound, viewed, viewed.condition.value, result=True, told=True)
+        viewed = of.of_result(Condition(ConditionKind.REST, (), Operation("or", _stated((first,))), "NOT"))
+        _add_term(found, bound, viewed, viewed.condition.value, result=True, stated=True)
     return tuple(found)
 
 
-def _told(columns: tuple[Column, ...]) -> tuple[Value, ...]:
+def _stated(columns: tuple[Column, ...]) -> tuple[Value, ...]:
     """Return the parts of a condition that is true, and names columns."""
     return (Constant(True, BOOLEAN), *(Operation("is null", (column,)) for column in columns))
 

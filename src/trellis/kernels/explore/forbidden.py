@@ -18,7 +18,7 @@ MARK = -7  # the first of lists that tell of a match
 
 @njit(cache=True, nogil=True)
 def forbidden_of_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, told,
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, stated,
     starts, soonest,
 ):  # fmt: skip
     """Return the matches of the groups from `first` to `last`; a status, 0 or what there was no room for; and where.
@@ -29,8 +29,8 @@ def forbidden_of_groups(
         What the exploration goes by, and works in.
     groups_lo, groups_hi, first, last
         The groups.
-    told
-        int64 (terms, 3): terms that are told, the slots of what they have gathered or -1, and the views that they name.
+    stated
+        int64 (terms, 3): terms, the slots of what they have gathered or -1, and the views that they name.
     starts
         The slots of first events of variables; a match begins with the first of these.
     soonest
@@ -43,7 +43,7 @@ def forbidden_of_groups(
     found, tuples
         int64 (matches, 2 + terms): the first and last event, and how many tuples each term tells; and these tuples.
     """
-    width = 2 + told.shape[0]
+    width = 2 + stated.shape[0]
     found, tuples = np.empty((1024, width), np.int64), np.empty(4096, np.int64)
     row, key = np.empty(graph.rows.shape[1], np.int64), np.empty(2 + width, np.int64)
     size = used = status = 0
@@ -56,13 +56,13 @@ def forbidden_of_groups(
             vertex = np.int64(graph.heads[home]) - 1
             while vertex >= 0 and status == 0:
                 if graph.complete[vertex]:
-                    status = _note(tables, columns, lists, scratch, graph.rows[vertex], told, starts, soonest, key)
+                    status = _note(tables, columns, lists, scratch, graph.rows[vertex], stated, starts, soonest, key)
                     if status > 0:
                         status = 0
                         if size == found.shape[0]:
                             found = _grown_rows(found)
                         found[size, 0], found[size, 1] = key[1], graph.rows[vertex, EVENT]
-                        for i in range(told.shape[0]):
+                        for i in range(stated.shape[0]):
                             number = key[3 + i]
                             begin, end = lists.ends[number - 1] if number else 0, lists.ends[number]
                             found[size, 2 + i] = end - begin
@@ -84,7 +84,7 @@ def forbidden_of_groups(
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _note(tables, columns, lists, scratch, row, told, starts, soonest, key):
+def _note(tables, columns, lists, scratch, row, stated, starts, soonest, key):
     """Write what a match tells, as a list with a mark; return 1 if it is to be noted, 0, or `NO_ROOM`."""
     begin = np.int64(-1)
     for i in range(starts.shape[0]):
@@ -92,15 +92,15 @@ def _note(tables, columns, lists, scratch, row, told, starts, soonest, key):
         if event >= 0 and (begin < 0 or event < begin):
             begin = event
     key[0], key[1], key[2] = MARK, begin, np.int64(0) if soonest else row[EVENT]
-    for i in range(told.shape[0]):
-        known = row[SLOTS + told[i, 1]] if told[i, 1] >= 0 else np.int64(0)
-        if not told[i, 2] & ~row[BOUND]:
-            known = gather(tables, columns, lists, scratch, told[i, 0], row, known)
+    for i in range(stated.shape[0]):
+        known = row[SLOTS + stated[i, 1]] if stated[i, 1] >= 0 else np.int64(0)
+        if not stated[i, 2] & ~row[BOUND]:
+            known = gather(tables, columns, lists, scratch, stated[i, 0], row, known)
             if known == FULL:
                 return np.int64(NO_ROOM)
         key[3 + i] = max(known, 0)
     before = lists.used[0]
-    number = keep(lists, key, 3 + told.shape[0])
+    number = keep(lists, key, 3 + stated.shape[0])
     return np.int64(NO_ROOM) if number == FULL else np.int64(number == before)
 
 

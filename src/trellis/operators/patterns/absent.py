@@ -39,7 +39,7 @@ from trellis.plan.registers import (
     RegisterKind,
     columns_from_inside,
     number_in_match,
-    told_terms,
+    stated_terms,
 )
 
 PLACE = "\nplace"  # a column that numbers events
@@ -72,12 +72,12 @@ def forbidden_matches(
     plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks, guard_terms: tuple[GuardTerm, ...]
 ) -> ForbiddenMatches:
     """Return the matches of a pattern that a NOT forbids; `guard_terms` are those of the query."""
-    size, told = len(events), columns_from_inside(plan.bound, absent)
+    size, stated = len(events), columns_from_inside(plan.bound, absent)
     before, _, after = without_edges(absent.pattern)
-    if not (told or before or after):
+    if not (stated or before or after):
         ends = absent_ends(plan, absent, events, usable)
         return ForbiddenMatches(np.arange(size), ends, np.full(size, -1), np.full(size, size))
-    found = _told_matches(plan.bound, absent, events, told, guard_terms)
+    found = _stated_matches(plan.bound, absent, events, stated, guard_terms)
     lows, highs = found.lows, found.highs
     later = later_times(events.ticks, events.bounds)
     same = np.searchsorted(later, np.arange(size), side="right")  # the first event of the same time
@@ -103,7 +103,7 @@ def _part(absent: AbsentPattern, pattern: s.Pattern) -> AbsentPattern:
     return replace(absent, pattern=pattern, variables=frozenset(names_in(pattern)), groups=groups)
 
 
-def _told_matches(
+def _stated_matches(
     bound: BoundQuery, absent: AbsentPattern, events: Slice, columns: tuple[Column, ...], terms: tuple[GuardTerm, ...]
 ) -> ForbiddenMatches:
     """Return the matches with what the terms of the query name of them."""
@@ -117,15 +117,15 @@ def _told_matches(
     asked = [one for one in terms if one.absent == absent.name and _numbers(one)]
     named = [tuple(cast(Column, _numbered(columns[k], numbers)) for k in _numbers(one)) for one in asked]
     firsts = tuple(Column(v.name, PLACE, s.Which.FIRST, None, INTEGER) for v in inner.variables if not v.absent)
-    own = told_terms(inner, named, firsts)
+    own = stated_terms(inner, named, firsts)
     exploration = Exploration(
         plan := pattern_plan(inner), events, replace(make_variables(plan, events), guard_terms=own)
     )
     compiled = exploration.compiled
-    telling = [one for one in own if one.told]
+    telling = [one for one in own if one.stated]
     slots = {register: slot for slot, register in enumerate(compiled.registers)}
     views = compiled.alphabet.view_numbers
-    told = np.array([
+    stated = np.array([
         (
             one.number,
             -1 if one.gathered is None else slots[Register(RegisterKind.TUPLES, one.gathered.name)],
@@ -134,7 +134,7 @@ def _told_matches(
         for one in telling[: len(asked)]
     ], np.int64).reshape(-1, 3)  # fmt: skip
     starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
-    found, tuples = exploration.forbidden(events.groups, told, np.array([*starts], np.int64), not after)
+    found, tuples = exploration.forbidden(events.groups, stated, np.array([*starts], np.int64), not after)
     order = np.argsort(found[:, 0], kind="stable")
     return ForbiddenMatches(
         found[order, 0], found[order, 1], np.full(len(found), -1), np.full(len(found), len(events)),
@@ -149,11 +149,11 @@ def _numbers(one: GuardTerm) -> list[int]:
 
 
 def _tuples(
-    found: Ints, tuples: Ints, order: Ints, terms: list[tuple[GuardTerm, GuardTerm]]
+    matches: Ints, tuples: Ints, order: Ints, terms: list[tuple[GuardTerm, GuardTerm]]
 ) -> dict[int, tuple[Ints, Ints]]:
     """Return for each term of the query where the tuples of each match begin, and these, in an order of matches."""
     sizes = np.array([len(telling.references) for _, telling in terms], np.int64)
-    counts = found[:, 2:]
+    counts = matches[:, 2:]
     first = np.concatenate([[0], np.cumsum(counts * sizes)])[:-1].reshape(counts.shape)
     result = {}
     for i, (asked, telling) in enumerate(terms):
@@ -170,7 +170,7 @@ def _tuples(
 
 
 def _place(telling: GuardTerm, number: int, reference: Reference) -> int:
-    """Return the place in tuples of what a reference of the query names: the column of a number that is told."""
+    """Return the place in tuples of what a reference of the query names: the column of a number that is stated."""
     value = telling.condition.value
     assert isinstance(value, Operation)
     (column,) = columns_of(value.arguments[1 + number])

@@ -144,7 +144,7 @@ class Exploration:
         paths = _joined(found)
         return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
 
-    def forbidden(self, groups: Groups, told: Ints, starts: Ints, soonest: bool) -> tuple[Ints, Ints]:
+    def forbidden(self, groups: Groups, stated: Ints, starts: Ints, soonest: bool) -> tuple[Ints, Ints]:
         """Return all matches, and what terms tell of them; see `forbidden_of_groups`."""
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
@@ -152,7 +152,7 @@ class Exploration:
         while True:
             status, first, *arrays = forbidden_of_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, room.graph,
-                room.due, room.fresh, lo, hi, first, last, told, starts, soonest,
+                room.due, room.fresh, lo, hi, first, last, stated, starts, soonest,
             )  # fmt: skip
             found.append(arrays)
             if status == 0:
@@ -185,7 +185,7 @@ class Exploration:
                 room.grow(status, int(hi[at] - lo[at]))
 
     def classes(self, groups: Groups) -> int:
-        """Return how many matches so far are told apart when they are counted, at most at once."""
+        """Return how many matches so far are stated apart when they are counted, at most at once."""
         self.counts(groups)
         return self._classes
 

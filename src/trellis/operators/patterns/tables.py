@@ -406,7 +406,7 @@ def _place_in_tuple(guard_terms: tuple[GuardTerm, ...], one: GuardTerm, referenc
 def _is_gathered(one: GuardTerm, name: str) -> bool:
     """Return whether what has a name is of the iteration of which a term gathers."""
     gathered = one.gathered
-    if one.told:
+    if one.stated:
         return True
     return (
         gathered is not None
@@ -577,7 +577,7 @@ def _buckets(
     for number, one in enumerate(guard_terms):
         instructions = programs.instructions(number)
         code = instructions[0]
-        apart = one.absent is not None or one.over or one.told
+        apart = one.absent is not None or one.over or one.stated
         if apart or len(instructions) > 1 or code[0] != COMPARE_COLUMNS or code[1] != EQUAL:
             continue
         sides = [(code[2], int(code[3])), (code[4], int(code[5]))]

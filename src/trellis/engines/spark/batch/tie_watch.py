@@ -1,4 +1,4 @@
-"""Ties that the tasks of a lazy frame meet: the driver is told as they end, in the middle of the user's own action."""
+"""Ties that the tasks of a lazy frame meet: the driver hears of them in the middle of the user's action."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TieWatch(AccumulatorParam[TieCount]):
     """
 
     def __init__(self, schema: Schema) -> None:
-        self.schema, self.told = schema, False
+        self.schema, self.stated = schema, False
 
     def zero(self, value: TieCount) -> TieCount:
         """Return no ties."""
@@ -29,8 +29,8 @@ class TieWatch(AccumulatorParam[TieCount]):
     def addInPlace(self, value1: TieCount, value2: TieCount) -> TieCount:
         """Return the ties of both."""
         total = value1 + value2
-        if not self.told and total.many and TaskContext.get() is None:
-            self.told = True
+        if not self.stated and total.many and TaskContext.get() is None:
+            self.stated = True
             total.warn(self.schema)
         return total
 
