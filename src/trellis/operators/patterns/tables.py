@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.errors import OverflowInCondition, TrellisError
+from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.events.columns import decimals
 from trellis.events.columns.arrow import is_valid, numbers
 from trellis.events.columns.evaluate import evaluate
@@ -131,7 +131,7 @@ def _refuse_reaching_back(plan: Plan, states: States) -> None:
     if plan.bound.window.kind is WindowKind.SPAN and any(
         without_edges(p.pattern)[0] for p in plan.bound.absent_patterns if p.name in closing
     ):
-        raise TrellisError(
+        raise UsageError(
             "a NOT at the beginning of a repeated group forbids what begins with a NOT, while WITHIN has no SLIDE",
             "Say WITHIN ... SLIDE, or put an event before the group.",
         )
