@@ -811,12 +811,15 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
     """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
-    forbidden = {leaf.var: one for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
+    around = _nots_around(pattern, ())
 
     def may_meet(name: str, var: str) -> bool:
-        """Tell whether conditions may compare two variables: of one NOT, or of none but for a single event."""
-        one, other = forbidden.get(name), forbidden.get(var)
-        return one is other or (None in (one, other) and isinstance(one or other, s.Single))
+        """Tell whether conditions may compare two variables: of one NOT, or with a single event of a NOT beside."""
+        one, other = around[name], around[var]
+        while one and other and one[0] is other[0]:
+            one, other = one[1:], other[1:]
+        apart = one + other
+        return not apart or (len(apart) == 1 and isinstance(apart[0], s.Single))
 
     names = sorted({leaf.var for leaf in leaves})
     found = []
@@ -831,6 +834,14 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
             other = draw(st.sampled_from([name for name in names if name == var or may_meet(name, var)]))
             mixed = var in kleene and other != var and draw(integers(0, 3)) == 0
             found.append(draw(adjacent_and(var, other) if mixed else across_two(var, other, kleene, clock)))
+    return found
+
+
+def _nots_around(pattern: s.Pattern, around: tuple[s.Pattern, ...]) -> dict[str, tuple[s.Pattern, ...]]:
+    """Return for each variable the patterns around it that NOTs forbid, the outermost first."""
+    found = {node.var: around for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))}
+    for one in s.absent_patterns(pattern):
+        found |= _nots_around(one, (*around, one))
     return found
 
 

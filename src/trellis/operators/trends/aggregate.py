@@ -30,7 +30,15 @@ def aggregate(plan: Plan, counter: Counter, counts: list[int]) -> list[Aggregate
         else:
             states = _column_states(output, counter, counts)
         columns.append(states)
-    return [Aggregates(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
+    found, of_none = list[Aggregates](), None
+    for count, *own in zip(counts, *columns, strict=True):
+        if count or of_none is None:
+            one = Aggregates(count, tuple(own))
+            of_none = of_none if count else one
+            found.append(one)
+        else:
+            found.append(of_none)  # most windows and partitions of a rare pattern
+    return found
 
 
 def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
@@ -77,6 +85,8 @@ def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
         return np.stack([weight.modulo(prime), present])
 
     rows = _exact(counter, counts, residues, weight.bits, signed=True)
+    if not weight.infinite.any():
+        return [Sum(row[0] * weight.unit, row[1]) for row in rows]
     return [
         Sum(row[0] * weight.unit, row[1], *_infinities(weight, counter, group, row[1]))
         for group, row in enumerate(rows)
@@ -84,7 +94,7 @@ def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
 
 
 def _infinities(weight: Weight, counter: Counter, group: int, number: int) -> tuple[bool, bool]:
-    if number == 0 or not weight.infinite.any():
+    if number == 0:
         return False, False
     signs = weight.infinite[counter.members(group)]
     return bool((signs > 0).any()), bool((signs < 0).any())
