@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import trellis
 from benchmarks import Peer, Row, Table, Target, Timing, at_most, cliffs_limit, cliffs_neighbours
-from benchmarks.cliff import MODULUS, Cliff
+from benchmarks.cliff import MODULUS, Cliff, trades
 from benchmarks.cliffs_shapes import ROWS
 from benchmarks.limited import Done, Piece, timed_within
 
@@ -101,6 +102,31 @@ class Item:
         return at_most(limit, what, max(done.timing.cpu, LEAST) / max(other.cpu, LEAST))
 
 
+@dataclass(frozen=True)
+class Explained:
+    """The explanation of a row's query over some events, its estimate by a sample included."""
+
+    name: str
+    size: int
+    text: str
+    explain: Callable[[str, int], Any]
+    bound: str = ""
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the one piece of work."""
+        small = min(self.size, SMALL)
+        yield Piece(
+            f"explain {self.name}", lambda: self.explain(self.text, small),
+            lambda: (self.explain(self.text, self.size), None)[1], SECONDS,
+        )  # fmt: skip
+
+    def rows(self, done: Iterator[Done]) -> Iterator[Row]:
+        """Yield the row of what became of it."""
+        one = next(done)
+        seconds = SECONDS if one.timing is None else one.timing.cpu
+        yield Row(f"explain {self.name}, {self.size:,} events", one.timing, targets=[at_most(1, "seconds", seconds)])
+
+
 def run(quick: bool) -> list[Table]:
     done = timed_within("benchmarks.cliffs", "pieces", quick)
     rows = [(item, list(item.rows(done))) for item in items(quick)]
@@ -117,8 +143,8 @@ def pieces(quick: bool) -> Iterator[Piece]:
         yield from item.pieces()
 
 
-def items(quick: bool) -> Iterator[Item]:
-    """Yield the twelve rows, the smaller numbers of events first."""
+def items(quick: bool) -> Iterator[Item | Explained]:
+    """Yield the twelve rows, the smaller numbers of events first, then what `explain` takes of the largest."""
     for size in (1_000,) if quick else (10_000, 100_000):
         for name, (text, _, _) in cliffs_neighbours.rows(10).items():
             if name not in WIDE or size <= 10_000:
@@ -135,7 +161,16 @@ def items(quick: bool) -> Iterator[Item]:
         million, name=f"{MILLION}, with ranks", peer=lambda n, _: cliffs_limit.with_ranks(n), rewordings=(),
         peer_name="plain Numba with ranks",
     )  # fmt: skip
-    yield replace(million, limit=None, bound=RANKED)
+    if not quick:
+        yield replace(million, limit=None, bound=RANKED)
+    for cliff in ROWS:
+        yield Explained(f"row {cliff.row}, {cliff.title}", million.size, cliff.text, _explained)
+    for name, (text, _, _) in cliffs_limit.entries(10).items():
+        yield Explained(name, million.size, text, cliffs_limit.explained)
+
+
+def _explained(text: str, events: int) -> str:
+    return str(trellis.query(text).explain(trades(events), time="ts", event_id="id", type="kind", engine="local"))
 
 
 def _of_neighbours(name: str, text: str, size: int) -> Item:

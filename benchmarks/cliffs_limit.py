@@ -82,6 +82,12 @@ def ask(text: str, events: int) -> pa.Table:
     return listed(trades(events), text)
 
 
+def explained(text: str, events: int) -> str:
+    """Return the explanation of a query over so many trades."""
+    types = {"type": "type"} if "SEQ" in text else {}
+    return str(trellis.query(text).explain(trades(events), event_id="id", engine="local", **types))
+
+
 def rows(threads: int, quick: bool = False) -> dict[str, Entry]:
     """Return the entries of whole rows: of one variable, of several, and written to Parquet."""
     _, text, table = stock(quick)

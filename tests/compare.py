@@ -31,7 +31,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dt.date):
         return dt.datetime(value.year, value.month, value.day, tzinfo=dt.UTC)
     if isinstance(value, Decimal):
-        return value.normalize()
+        return int(value) if value == value.to_integral_value() else value.normalize()
     return value
 
 

@@ -610,6 +610,7 @@ def across_one(draw: Any, var: str, clock: Clock) -> s.Condition:
 # --- General patterns -------------------------------------------------------------------------------------
 
 TYPES = ("A", "B")
+TYPED = (*TYPES * 3, "C")  # of the events of a table
 
 
 class Absents:
@@ -762,15 +763,16 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
 
 @st.composite
 def general_case(
-    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False
-) -> Case:
-    """Draw a query over a general pattern and a table with a type column for it; see `patterns`.
+    draw: Any, *, most: int = 5, most_leaves: int = 3, nots: int = 5, clauses: bool = False, words: bool = False,
+    table: Table | None = None,
+) -> Case:  # fmt: skip
+    """Draw a query over a general pattern and a table with a type column for it, or that is given; see `patterns`.
 
     With `clauses` there may be HAVING, RETURN, AGGREGATE, ORDER BY, LIMIT and OFFSET, of one of the variables; with
     `words` there are policies of single steps, greedy and UNTIL.
     """
     pattern = draw(patterns(most_leaves, nots))
-    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    table = table or draw(tables(types=TYPED, most=most))
     if words:
         pattern = draw(worded(pattern, table.clock))
     conditions = draw(general_conditions(pattern, table.clock))
@@ -796,16 +798,28 @@ def general_case(
 
 
 @st.composite
+def queries_on(draw: Any, table: Table) -> Case:
+    """Draw a query of any shape over a table, with every clause, or with words at its steps."""
+    way = draw(st.integers(0, 3))
+    if way == 0:
+        return draw(fixed_case(table=table))
+    return draw(general_case(table=table, clauses=way > 1, words=way == 1))
+
+
+@st.composite
 def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Condition]:
     """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
-    forbidden = {leaf.var: one for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
+    around = _nots_around(pattern, ())
 
     def may_meet(name: str, var: str) -> bool:
-        """Tell whether conditions may compare two variables: of one NOT, or of none but for a single event."""
-        one, other = forbidden.get(name), forbidden.get(var)
-        return one is other or (None in (one, other) and isinstance(one or other, s.Single))
+        """Tell whether conditions may compare two variables: of one NOT, or with a single event of a NOT beside."""
+        one, other = around[name], around[var]
+        while one and other and one[0] is other[0]:
+            one, other = one[1:], other[1:]
+        apart = one + other
+        return not apart or (len(apart) == 1 and isinstance(apart[0], s.Single))
 
     names = sorted({leaf.var for leaf in leaves})
     found = []
@@ -820,6 +834,14 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
             other = draw(st.sampled_from([name for name in names if name == var or may_meet(name, var)]))
             mixed = var in kleene and other != var and draw(integers(0, 3)) == 0
             found.append(draw(adjacent_and(var, other) if mixed else across_two(var, other, kleene, clock)))
+    return found
+
+
+def _nots_around(pattern: s.Pattern, around: tuple[s.Pattern, ...]) -> dict[str, tuple[s.Pattern, ...]]:
+    """Return for each variable the patterns around it that NOTs forbid, the outermost first."""
+    found = {node.var: around for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))}
+    for one in s.absent_patterns(pattern):
+        found |= _nots_around(one, (*around, one))
     return found
 
 
@@ -986,11 +1008,11 @@ def across_three(draw: Any, names: Sequence[str], clock: Clock) -> s.Condition:
 
 
 @st.composite
-def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4) -> Case:
-    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too."""
+def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4, table: Table | None = None) -> Case:
+    """Draw a query over a pattern of single events, with conditions of any kind, NOT's variables too, and a table."""
     absent = Absents(draw(among((4, 9, 9))))
     pattern = not_empty(draw(fixed_patterns(iter("abcdefgh"), draw(st.integers(2, most_leaves)), absent)))
-    table = draw(tables(types=[*TYPES * 3, "C"], most=most))
+    table = table or draw(tables(types=TYPED, most=most))
     leaves = [node for node in s.walk(pattern) if isinstance(node, s.Single)]
     negated = {leaf.var for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     names = sorted({leaf.var for leaf in leaves} - negated)

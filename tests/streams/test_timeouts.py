@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.profiles import examples
 from tests.streams.test_bucket import Stream, rows_of, standing, through_a_stream
 from trellis.errors import UsageError
-from trellis.streams.bucket import QueryGroup
+from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import TIMEOUTS
 
 WHERE = "WHERE [g] AND a.x < b.x AND b.x <= c.x AND c.x > 1"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from trellis.results.results import Results
 
 
-MOST_SECONDS = 1.0  # that an explanation counts for
+MOST_SECONDS = 0.25  # that an explanation counts for
 
 
 class Explanation(str):

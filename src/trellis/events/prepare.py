@@ -224,18 +224,25 @@ def _fills_some(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Arr
     """Return which events may fill some variable."""
     from trellis.events.variables import usable_events  # late: one variable goes without
 
-    schema = plan.bound.schema
-    assert schema is not None
-    name = schema.type_column
-    if name is not None and table.num_rows:
-        found = [v for v in pc.unique(columns[name]).to_pylist() if v is not None]
-        wanted = list(dict.fromkeys(v.type for v in plan.bound.variables if v.type is not None))
-        warn_of_types(name, wanted, [type_ for type_ in wanted if type_ not in found], found)
     known = {key: column for key, column in columns.items() if key is not None}
-    meets = np.zeros(table.num_rows, np.bool_)
-    for usable in usable_events(plan.bound, plan.constant, known, table.num_rows).values():
-        meets |= usable
-    return meets
+    usable = usable_events(plan.bound, plan.constant, known, table.num_rows)
+    warn_of_missing_types(plan.bound, known, usable)
+    return np.logical_or.reduce([*usable.values()])
+
+
+def warn_of_missing_types(
+    bound: BoundQuery, columns: Mapping[str, pa.Array], usable: Mapping[str, NDArray[np.bool_]]
+) -> None:
+    """Warn of types that no event has, by the events that each variable may take; these alone are looked up."""
+    name = None if bound.schema is None else bound.schema.type_column
+    if name is None or not len(columns[name]):
+        return
+    wanted = list(dict.fromkeys(v.type for v in bound.variables if v.type is not None))
+    there = {v.type for v in bound.variables if usable[v.name].any()}
+    if there.issuperset(wanted):
+        return
+    found = [value for value in pc.unique(columns[name]).to_pylist() if value is not None]
+    warn_of_types(name, wanted, [one for one in wanted if one not in found], found)
 
 
 def _has_type(bound: BoundQuery, table: pa.Table) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.events.adjacency import is_true, meets_condition
+from trellis.events.adjacency import meets_condition
 from trellis.events.columns.types import normalise
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Variable
 from trellis.language.schema import STRING
@@ -21,17 +21,23 @@ def usable_events(
     bound: BoundQuery, constant: tuple[Condition, ...], columns: Mapping[str, pa.Array], size: int
 ) -> dict[str, Mask]:
     """Return for each variable which events have its type and meet its constant conditions."""
-    return {v.name: _usable(v, bound, constant, columns, size) for v in bound.variables}
+    having = events_of_types(bound, columns)
+    everywhere = np.ones(size, np.bool_)
+    return {v.name: _usable(v, constant, columns, having.get(v.type, everywhere)) for v in bound.variables}
 
 
-def _usable(
-    variable: Variable, bound: BoundQuery, constant: tuple[Condition, ...], columns: Mapping[str, pa.Array], size: int
-) -> Mask:
-    meets = np.ones(size, np.bool_)
+def events_of_types(bound: BoundQuery, columns: Mapping[str, pa.Array]) -> dict[str | None, Mask]:
+    """Return for each type of a variable which events have it; none where events have no types."""
     name = None if bound.schema is None else bound.schema.type_column
-    if name is not None and variable.type is not None:
-        types = normalise(columns[name], STRING)
-        meets = is_true(pc.equal(types, pa.scalar(variable.type, types.type)))
+    wanted = list(dict.fromkeys(v.type for v in bound.variables if v.type is not None))
+    if name is None or not wanted:
+        return {}
+    types = normalise(columns[name], STRING)
+    number = pc.fill_null(pc.index_in(types, pa.array(wanted, types.type)), -1).to_numpy(zero_copy_only=False)
+    return {one: number == i for i, one in enumerate(wanted)}
+
+
+def _usable(variable: Variable, constant: tuple[Condition, ...], columns: Mapping[str, pa.Array], meets: Mask) -> Mask:
     for condition in constant:
         assert condition.kind is ConditionKind.CONSTANT
         if condition.variables in ((), (variable.name,)):

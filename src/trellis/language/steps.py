@@ -69,7 +69,7 @@ def bind_absent_patterns(
 ) -> tuple[AbsentPattern, ...]:
     """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
     forbidden = [*s.absent_patterns(query.pattern)]
-    names = [frozenset(names_in(one)) for one in forbidden]
+    levels = [[frozenset(names_in(one)) for one in own] for own in _by_level(query.pattern) if own]
     nested = {leaf.var for one in forbidden for inner in s.absent_patterns(one) for leaf in s.leaves(inner)}
     around = dict(_forbidden_by(query.pattern, ()))
     written = [one for one in query.where if not isinstance(one, s.PartitionClause)]
@@ -79,14 +79,23 @@ def bind_absent_patterns(
             hint = "Name a variable that takes events."
             scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
         _refuse_two_of_not(condition, node, around, scope)
-        inside = [own & named for own in names if own & named]
-        whole = any(own >= named for own in names)
-        if inside and not whole and (len(inside) > 1 or any(own & named and len(own) > 1 for own in names)):
-            var, other = min(inside[0]), min(named - inside[0])
-            what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
-            hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
-            scope.fail(what, node, hint)
+        for names in levels:
+            inside = [own & named for own in names if own & named]
+            whole = any(own >= named for own in names)
+            if inside and not whole and (len(inside) > 1 or any(own & named and len(own) > 1 for own in names)):
+                var, other = min(inside[0]), min(named - inside[0])
+                what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
+                hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
+                scope.fail(what, node, hint)
     return forbidden_patterns(query.pattern)
+
+
+def _by_level(pattern: s.Pattern) -> Iterator[list[s.Pattern]]:
+    """Yield the patterns that the NOTs of a pattern forbid; then for each of these those that its own NOTs do."""
+    forbidden = [*s.absent_patterns(pattern)]
+    yield forbidden
+    for one in forbidden:
+        yield from _by_level(one)
 
 
 def _forbidden_by(pattern: s.Node, around: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:

@@ -211,8 +211,8 @@ class QueryOperator(ABC):
     def variant(self, plan: Plan, events: Slice) -> QueryOperator:
         """Return the same kind of operator for the same results with other output.
 
-        `plan` differs in what is returned, aggregated or ordered by, and `events` in its columns. What is already
-        built is shared.
+        `plan` differs in what is returned, aggregated or ordered by, for trends also in HAVING of LENGTH, and `events`
+        in its columns. What is already built is shared.
         """
 
     def prepare(self) -> None:

@@ -12,14 +12,16 @@ from numpy.typing import NDArray
 from trellis.events.slice import Groups, Slice
 
 LEAST_EVENTS = 64  # of the largest group that are tried first
-ENOUGH = 0.05  # seconds that a try takes before it is the last
+ENOUGH = 0.02  # seconds that a try takes before it is the last
 QUICK = 1e-3  # seconds that tell nothing of how they grow
 STEEPEST = 6.0
 
 Attempt = Callable[[int, int], tuple[float, float]]
 
 
-def extrapolated(sizes: NDArray[np.float64], attempt: Attempt, bounded: bool = True) -> tuple[float, float]:
+def extrapolated(
+    sizes: NDArray[np.float64], attempt: Attempt, bounded: bool = True, most: int | None = None
+) -> tuple[float, float]:
     """Return an amount and the seconds of all groups of some sizes.
 
     The first events of the largest group are tried, then twice as many, as long as that is quick: how the work grows
@@ -34,21 +36,24 @@ def extrapolated(sizes: NDArray[np.float64], attempt: Attempt, bounded: bool = T
         Does the work for the first events of a group, so many of them; gives the amount and the seconds.
     bounded
         Whether at worst each of the amount meets every event, which bounds how the seconds grow.
+    most
+        How many events are tried, at most; all of the largest group by default.
     """
     if not len(sizes) or sizes.max() == 0:
         return 0.0, 0.0
     largest = int(np.argmax(sizes))
     tried: list[tuple[int, float, float]] = []
-    size = min(LEAST_EVENTS, int(sizes[largest]))
+    last = int(sizes[largest]) if most is None else min(most, int(sizes[largest]))
+    size = min(LEAST_EVENTS, last)
     attempt(largest, min(8, size))  # kernels are loaded
     while True:
         amount, seconds = attempt(largest, size)
         if seconds > ENOUGH:  # a kernel may have been compiled
             seconds = min(seconds, attempt(largest, size)[1])
         tried.append((size, amount, seconds))
-        if seconds > ENOUGH or size == sizes[largest]:
+        if seconds > ENOUGH or size == last:
             break
-        size = min(2 * size, int(sizes[largest]))
+        size = min(2 * size, last)
     if size == sizes[largest] and (len(sizes) == 1 or len(tried) == 1):
         growth = 1.0, 1.0
     else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def funnel(results: Results) -> ResultTable:
     """Return how many starts reached each step: see `Results.funnel`."""
     plans = step_plans(results.plan)
-    reached = [_starts(results.with_plan(plan)) for plan in plans]
+    reached = [results.starts_of(plan) for plan in plans]
     texts = [pattern_text(plan.bound.pattern) for plan in plans]
     stopped = [a - b for a, b in zip(reached, [*reached[1:], 0], strict=True)]
     rows = pa.table({"step": range(1, len(plans) + 1), "pattern": texts, "starts": reached, "stopped": stopped})
@@ -113,7 +113,7 @@ def variables_of(node: s.Node) -> set[str]:
     return {name for both in names for name in both if isinstance(name, str)}
 
 
-def _starts(results: Results) -> int:
+def starts(results: Results) -> int:
     """Return how many events begin a match; one in several windows counts once in each."""
     begins = results.per_event("begins").to_arrow()["begins_text"]
     return len(begins) - int(pc.sum(pc.equal(begins, "0")).as_py() or 0)

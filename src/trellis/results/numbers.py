@@ -81,7 +81,7 @@ def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Aggregates]) -
     members: dict[tuple[int, int], list[int]] = {}
     for key, group in sorted(zip(keys, filled, strict=True)):
         members.setdefault(key, []).append(group)
-    joined = [join(plan, [numbers[g] for g in gs]) for gs in members.values()]
+    joined = [numbers[gs[0]] if len(gs) == 1 else join(plan, [numbers[g] for g in gs]) for gs in members.values()]
     firsts = np.array([gs[0] for gs in members.values()], np.int64)
     if not joined and always_one_row(bound):
         return aggregate_table(plan, [], [join(plan, [])])

@@ -24,7 +24,7 @@ from trellis.plan.variants import aggregate_plan
 from trellis.providers import provided
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text
-from trellis.results.funnel import funnel
+from trellis.results.funnel import funnel, starts
 from trellis.results.named import ANY, named_group
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
@@ -188,6 +188,10 @@ class Results(ABC):
     @abstractmethod
     def with_plan(self, plan: Plan) -> Results:
         """Return the results of another plan over the same events."""
+
+    def starts_of(self, plan: Plan) -> int:
+        """Return how many events begin a match of another plan over the same events, in each window."""
+        return starts(self.with_plan(plan))
 
     def funnel(self) -> ResultTable:
         """Return how many starts reached each step of a pattern of several steps, and how many stopped there.

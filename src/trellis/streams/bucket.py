@@ -9,26 +9,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.prepare import meets_constants, readable
+from trellis.events.prepare import meets_constants
 from trellis.events.sorting import column_of
 from trellis.language.bound import WindowKind
-from trellis.language.schema import Schema
 from trellis.results.rows import arrow_type, one_zero
 from trellis.results.taken import present
-from trellis.streams.calendar import Calendar, Number, TimeLine
+from trellis.streams.calendar import Calendar, Number
 from trellis.streams.decisions import LateEvents, StandingQuery, close, close_sums, partition_key
 from trellis.streams.early import NEW, completed, may_complete
+from trellis.streams.query_group import QueryGroup
 from trellis.streams.ranks import RankCounters
+from trellis.streams.sharing import SharedWork
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
 from trellis.streams.sums import FEWEST, SumPages, TrendSums
-from trellis.streams.timeouts import Beginnings, timed_out
+from trellis.streams.timeouts import timed_out
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
 CHUNKS = 64  # pieces in which events are held, before they are joined
@@ -114,105 +114,6 @@ class _Note:
     enough: int = 0
 
 
-@dataclass(frozen=True)
-class QueryGroup:
-    """Standing queries that share one state, because they are equal in `shared_columns`.
-
-    `timeouts`: the names of those whose partial matches are told when they run out of time.
-    """
-
-    queries: tuple[StandingQuery, ...]
-    timeouts: frozenset[str] = frozenset()
-
-    @property
-    def schema(self) -> Schema:
-        """The schema of the events."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
-        return schema
-
-    @property
-    def time(self) -> str:
-        """The column of times."""
-        return self.schema.time
-
-    @cached_property
-    def line(self) -> TimeLine:
-        """The time line of the events themselves."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
-        return TimeLine(schema.time_type)
-
-    def __post_init__(self) -> None:
-        _ = self._beginnings  # tasks cannot plan: workers have no parser
-
-    @cached_property
-    def _beginnings(self) -> dict[str, tuple[Beginnings, ...]]:
-        if not self.timeouts:
-            return {}
-        from trellis.streams.beginnings import beginnings_of
-
-        return {one.name: beginnings_of(one) for one in self.queries if one.name in self.timeouts}
-
-    def beginnings(self, one: StandingQuery) -> tuple[Beginnings, ...]:
-        """Return the beginnings of one of the queries, if these are asked for."""
-        return self._beginnings.get(one.name, ())
-
-    @property
-    def partition(self) -> list[str]:
-        """The columns of the partition."""
-        return [name for name, _ in self.queries[0].bound.partition]
-
-    @property
-    def together(self) -> tuple[str, ...]:
-        """The columns whose equal values must be in one bucket."""
-        return bucket_columns(self.queries[0])
-
-    @cached_property
-    def columns(self) -> list[str]:
-        """The columns that are held."""
-        return list(dict.fromkeys(name for one in self.queries for name in (self.time, *one.columns)))
-
-    def readable(self, table: pa.Table) -> NDArray[np.bool_]:
-        """Return which events have a time, what breaks ties, and an id."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
-        good = np.ones(table.num_rows, np.bool_)
-        for _, name in schema.required:
-            column = table[name]
-            if column.null_count or pa.types.is_floating(column.type):
-                good &= readable(column).to_numpy(zero_copy_only=False)
-        return good
-
-    def wanted(self, table: pa.Table) -> NDArray[np.bool_]:
-        """Return which events, all of them readable, some query may need."""
-        wanted = np.zeros(table.num_rows, np.bool_)
-        for one in self.queries:
-            if one.plan.keep_failing:
-                return np.ones(table.num_rows, np.bool_)
-            wanted |= meets_constants(one.plan, table)
-        return wanted
-
-
-def bucket_columns(one: StandingQuery) -> tuple[str, ...]:
-    """Return the columns by which the events of a query can be parted: those of GROUP BY, or of the partition."""
-    return tuple(one.bound.group_by) or tuple(name for name, _ in one.bound.partition)
-
-
-def shared_columns(one: StandingQuery) -> dict[str, Any]:
-    """Return the columns that queries must have in common to share their events, as plain data."""
-    schema = one.bound.schema
-    assert schema is not None
-    ties = {"tie_breakers": list(schema.tie_breakers)} if schema.tie_breakers else {}
-    return ties | {
-        "time": schema.time,
-        "event_id": schema.event_id,
-        "type": schema.type,
-        "partition": [name for name, _ in one.bound.partition],
-        "together": list(bucket_columns(one)),
-    }
-
-
 class Bucket:
     """Takes events and watermarks, and yields the results that the watermarks decide."""
 
@@ -275,10 +176,9 @@ class Bucket:
         if not waiting:
             return
         chunks = [chunk.append_column(NEW, pa.repeat(False, chunk.num_rows)) for chunk in self.store.chunks()]
-        chunks.append(table.append_column(NEW, pa.repeat(True, table.num_rows)))
+        work = SharedWork([*chunks, table.append_column(NEW, pa.repeat(True, table.num_rows))])
         for one in waiting:
-            held = _with_columns(chunks, one.columns)
-            for found in completed(one, held, self._since(one.key), in_order or one.in_order):
+            for found in completed(one, work.events(one.columns), self._since(one.key), in_order or one.in_order):
                 for batch in found.results:
                     yield OutputTable(RESULTS, one.name, pa.Table.from_batches([batch]))
                 if found.unlisted is not None:
@@ -313,19 +213,19 @@ class Bucket:
     def close(self, watermark: Number) -> Iterator[OutputTable]:
         """Yield the results that a watermark decides, and drop the events that no open window needs any more."""
         chunks = self.store.chunks()
-        held = pa.concat_tables(chunks, promote_options="permissive") if chunks else None
-        for one in self.group.queries:
+        work = SharedWork(chunks, self.group.wide)
+        for one in self.group.in_order:
             before = self._note.closed[one.key]
             self._note.closed[one.key] = watermark
-            if one.early or (held is None and one.key not in self._note.sums):
+            if one.early or (not chunks and one.key not in self._note.sums):
                 continue
-            table = _with_columns(chunks, one.columns) if chunks else None
             late = LateEvents({(number, key): n for number, key, n in self._note.late.get(one.key, [])})
             ranks = None if self.calendars[one.key].sliding else self._ranks(one.key)
             if one.summed:
+                table = work.events(one.columns) if chunks else None
                 closed = close_sums(one, self._add(one, table, before, watermark), watermark, late)
             else:
-                closed = close(one, table, before, watermark, self._since(one.key), late, ranks)
+                closed = close(one, work, before, watermark, self._since(one.key), late, ranks)
             for batch in closed.results:
                 if batch.num_rows:
                     yield OutputTable(RESULTS, one.name, pa.Table.from_batches([batch]))
@@ -333,8 +233,8 @@ class Bucket:
                 yield OutputTable(WINDOWS, one.name, windows)
             if closed.repeated.num_rows:
                 yield OutputTable(REPEATED, one.name, closed.repeated)
-            beginnings = self.group.beginnings(one) if table is not None else ()
-            for timeouts in timed_out(beginnings, table, before, watermark, self._since(one.key)):
+            beginnings = self.group.beginnings(one) if chunks else ()
+            for timeouts in timed_out(beginnings, work, before, watermark, self._since(one.key)):
                 yield OutputTable(TIMEOUTS, one.name, timeouts)
             if ranks is not None:
                 self._note.ranks[one.key] = (ranks.space, ranks.pages, ranks.keys)
@@ -343,8 +243,8 @@ class Bucket:
                 decided = self.calendars[one.key].decided(watermark)
                 self._note.late[one.key] = [row for row in self._note.late[one.key] if row[0] > decided]
         self._note.next = None
-        if held is not None:
-            self._drop(held, len(chunks), watermark)
+        if chunks:
+            self._drop(chunks, watermark)
         self._await_sums()
 
     def _ranks(self, name: str) -> RankCounters:
@@ -393,10 +293,11 @@ class Bucket:
             return
         assert watermark is not None
         chunks = self.store.chunks()
+        work = SharedWork(chunks)
         for one in queries:
-            self._add(one, _with_columns(chunks, one.columns), note.closed[one.key], watermark)
+            self._add(one, work.events(one.columns), note.closed[one.key], watermark)
             self._write_sums(one)
-        self._drop(pa.concat_tables(chunks, promote_options="permissive"), len(chunks), watermark)
+        self._drop(chunks, watermark)
         self._await_sums()
         note.enough = 2 * note.held
 
@@ -436,8 +337,9 @@ class Bucket:
 
     # --- What is held -----------------------------------------------------------------------------------------
 
-    def _drop(self, held: pa.Table, chunks: int, watermark: Number) -> None:
+    def _drop(self, chunks: Sequence[pa.Table], watermark: Number) -> None:
         """Drop the events that are no longer needed, if there are enough of them."""
+        held = pa.concat_tables([chunk.select([self.group.time]) for chunk in chunks], promote_options="permissive")
         needed = np.zeros(held.num_rows, np.bool_)
         times = self.group.line.numbers(held, self.group.time)
         for key, calendar in self.calendars.items():
@@ -445,11 +347,19 @@ class Bucket:
             first = calendar.needed_from(watermark) if kept is None else calendar.line.at(kept["added"])
             needed |= self._on(calendar, held, times) >= first
         left = int(needed.sum())
-        table = held if left == held.num_rows else held.filter(pa.array(needed))
-        self._note.next = self._next(table, times[needed], None)
-        if left and chunks <= CHUNKS and held.num_rows - left <= STALE * held.num_rows:
+        self._note.next = self._next(held.filter(pa.array(needed)), times[needed], None)
+        if left and len(chunks) <= CHUNKS and held.num_rows - left <= STALE * held.num_rows:
             return
-        self.store.replace([table.combine_chunks()] if left else [])
+        alike: dict[tuple[str, ...], list[pa.Table]] = {}  # old ones lack what a new query needs
+        begin = 0
+        for chunk in chunks:
+            wanted = needed[begin : begin + chunk.num_rows]
+            begin += chunk.num_rows
+            if wanted.any():
+                alike.setdefault(tuple(chunk.column_names), []).append(chunk.filter(pa.array(wanted)))
+        self.store.replace(
+            [pa.concat_tables(some, promote_options="permissive").combine_chunks() for some in alike.values()]
+        )
         self._note.held = left
 
     def _next(self, events: pa.Table, times: NDArray[Any], known: int | None) -> int | None:
@@ -487,9 +397,3 @@ class Bucket:
     def finish(self) -> None:
         """Store the small state."""
         self.store.set_note(json.dumps(vars(self._note)))
-
-
-def _with_columns(chunks: list[pa.Table], columns: Sequence[str]) -> pa.Table:
-    """Return the events of the chunks that have all columns: others came before a query needed these."""
-    fitting = [table for table in chunks if set(columns) <= set(table.column_names)]
-    return pa.concat_tables(fitting, promote_options="permissive") if fitting else chunks[0].slice(0, 0).select([])

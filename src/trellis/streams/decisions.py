@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trellis.errors import UsageError
-from trellis.events.prepare import prepare
+from trellis.events.prepare import PreparedEvents, with_columns
 from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.printer import to_query_text
 from trellis.make import make_operator
 from trellis.operators.aggregates import Aggregates
 from trellis.operators.batch import PathBatch
-from trellis.operators.contract import BestRequest, ListRequest
+from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.operators.skipping import SkippingOperator
 from trellis.plan.plan import Plan
 from trellis.plan.summable import can_be_summed
@@ -30,7 +30,8 @@ from trellis.results.numbers import aggregate_rows, aggregate_schema, count_colu
 from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
 from trellis.streams.calendar import Calendar, Number
 from trellis.streams.ranks import LARGEST_RANK, RankCounters
-from trellis.streams.sums import TrendSums, with_numbers
+from trellis.streams.sharing import SharedWork, WorkKey, work_key
+from trellis.streams.sums import TrendSums
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,11 @@ class StandingQuery:
     def summed(self) -> bool:
         """Whether sums are kept of the past, and not its events."""
         return self.without_ids and not self.early and can_be_summed(self.plan)
+
+    @cached_property
+    def work(self) -> WorkKey:
+        """A key of the work that it shares with others; see `trellis.streams.sharing`."""
+        return work_key(self)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -167,7 +173,7 @@ def windows_schema(bound: BoundQuery) -> pa.Schema:
 
 
 def close(
-    query: StandingQuery, held: pa.Table, before: Number | None, now: Number, since: Number | None = None,
+    query: StandingQuery, held: SharedWork, before: Number | None, now: Number, since: Number | None = None,
     late: LateEvents | None = None, ranks: RankCounters | None = None,
 ) -> Decisions:  # fmt: skip
     """Return the results that are decided at the watermark `now` and were not at the watermark `before`.
@@ -177,7 +183,7 @@ def close(
     query
         The query.
     held
-        All events that may be needed, in any order.
+        All events that may be needed, in any order, and what other queries have done with them.
     before, now
         The watermarks.
     since
@@ -187,18 +193,12 @@ def close(
     ranks
         Under a span, the counters of results by `partition_key`, which count those that come.
     """
-    plan = query.plan
-    schema = plan.bound.schema
+    schema = query.bound.schema
     assert schema is not None
-    calendar = Calendar(plan.bound)
-    low, high = calendar.reach(before, now)
-    times = calendar.line.numbers(held, schema.time)
-    table = held.filter(pa.array((times >= low) & (times < high)))
-    if query.without_ids and schema.event_id is not None:
-        plan, table = with_numbers(query, table)
-    prepared = prepare(plan, table, query.on_bad_rows)
+    calendar = Calendar(query.bound)
+    plan, prepared = held.prepared(query, calendar, *calendar.reach(before, now))
     events = calendar.restricted(prepared.events, before, now, since)
-    decided = _DecidedResults(replace(query, plan=plan), events, late or LateEvents(), ranks)
+    decided = _DecidedResults(query, plan, events, late or LateEvents(), ranks, held, (before, now, since))
     again = prepared.repeated
     again = again.filter(pa.array(calendar.newly(calendar.line.numbers(again, schema.time), before)))
     return Decisions(decided.results(), decided.windows, again)
@@ -211,17 +211,24 @@ def close_sums(query: StandingQuery, sums: TrendSums, now: Number, late: LateEve
     if found is None:
         return Decisions(iter(()), [], nothing)
     plan, events, numbers = found
-    decided = _DecidedResults(replace(query, plan=plan), events, late, None)
+    decided = _DecidedResults(query, plan, events, late)
     return Decisions(iter(decided.of_sums(numbers)), decided.windows, nothing)
 
 
 class _DecidedResults:
     """The results of a slice, group by group."""
 
-    def __init__(self, query: StandingQuery, events: Slice, late: LateEvents, ranks: RankCounters | None) -> None:
-        self.query, self.plan, self.late, self.ranks = query, query.plan, late, ranks
-        self.events = events
+    def __init__(
+        self, query: StandingQuery, plan: Plan, events: Slice, late: LateEvents, ranks: RankCounters | None = None,
+        work: SharedWork | None = None, restriction: Any = None,
+    ) -> None:  # fmt: skip
+        self.query, self.plan, self.late, self.ranks, self.events = query, plan, late, ranks, events
+        self.work, self.restriction = work or SharedWork(()), restriction
         self.windows: list[pa.Table] = []
+
+    def _operator(self) -> QueryOperator:
+        """Return the operator of the whole slice."""
+        return self.work.operator(self.query, self.plan, self.events, self.restriction)
 
     def results(self) -> Iterator[pa.RecordBatch]:
         """Yield the results."""
@@ -235,8 +242,16 @@ class _DecidedResults:
             yield from self._of_windows()
 
     def _aggregated(self) -> Iterator[pa.RecordBatch]:
+        shared = None
+        if not self.late.numbers:
+            shared = self.work.aggregated(self.query, self.plan, self.restriction, self._of_all)
+        if shared is not None:
+            rows, windows = shared
+            self.windows.append(windows)
+            yield from rows.to_batches()
+            return
         maker = RowMaker(self.plan, self.events)
-        operator = make_operator(self.plan, self.events)
+        operator = self._operator()
         counts = operator.counts
         listed = np.ones(len(counts), np.bool_)
         if needs_listing(self.plan.bound):
@@ -246,6 +261,14 @@ class _DecidedResults:
             operator = make_operator(self.plan, self._only(listed))
             maker = RowMaker(self.plan, operator.events)
         yield from aggregate_answer(self.plan, maker, operator, None).to_batches()
+
+    def _of_all(self, plan: Plan, prepared: PreparedEvents) -> tuple[pa.Table, pa.Table]:
+        """Return the rows and windows of a plan with the items of several queries."""
+        events = replace(self.events, columns=with_columns(prepared, plan).columns)
+        own = _DecidedResults(self.query, plan, events, self.late, None, self.work, self.restriction)
+        operator, maker = own._operator(), RowMaker(plan, events)
+        own._report_windows(maker, operator.counts, np.ones(len(operator.counts), np.bool_))
+        return aggregate_answer(plan, maker, operator, None), own.windows[0]
 
     def of_sums(self, numbers: list[Aggregates]) -> list[pa.RecordBatch]:
         """Return the rows of AGGREGATE of groups whose numbers are known."""
@@ -262,7 +285,7 @@ class _DecidedResults:
 
     def _of_windows(self) -> Iterator[pa.RecordBatch]:
         bound = self.plan.bound
-        operator, maker = make_operator(self.plan, self.events), RowMaker(self.plan, self.events)
+        operator, maker = self._operator(), RowMaker(self.plan, self.events)
         counts = operator.counts
         rows = np.zeros(len(counts), object)
         all_ranks = [(group, 0, count) for group, count in enumerate(counts)]
@@ -300,7 +323,7 @@ class _DecidedResults:
         skips = self.plan.bound.after_match is not None
         if skips:
             self.events = self._behind(self.ranks.places(all_keys), all_keys)
-        operator = make_operator(self.plan, self.events)
+        operator = make_operator(self.plan, self.events) if skips else self._operator()
         counts = operator.counts
         keys = {group: key for group, key in enumerate(all_keys) if counts[group]}
         had = self.ranks.add({key: counts[group] for group, key in keys.items()})

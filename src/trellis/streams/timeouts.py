@@ -15,6 +15,7 @@ from trellis.results.rows import arrow_type, id_arrow_type, lead_schema
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import StandingQuery, close
 from trellis.streams.ranks import RankCounters
+from trellis.streams.sharing import SharedWork
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def timeouts_schema(bound: BoundQuery) -> pa.Schema:
 
 
 def timed_out(
-    shorter: Sequence[Beginnings], held: pa.Table, before: Number | None, now: Number, since: Number | None
+    shorter: Sequence[Beginnings], held: SharedWork, before: Number | None, now: Number, since: Number | None
 ) -> Iterator[pa.Table]:
     """Yield the beginnings that a watermark decides to have gone no farther, as rows of `_timeouts`.
 

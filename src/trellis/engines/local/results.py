@@ -263,6 +263,13 @@ class LocalResults(Results):
         """Return the results of another plan over the same events: see `Results.with_plan`."""
         return LocalResults(plan, self.source_table, self.options)
 
+    def starts_of(self, plan: Plan) -> int:
+        """Return how many events begin a match of another plan, of which this one's pattern is more."""
+        from trellis.operators.patterns.starts import count_starts
+
+        found = count_starts(plan, self._prepared.events)
+        return super().starts_of(plan) if found is None else found
+
     def explode(self) -> ResultTable:
         """Return one row for each event of a result."""
         other = self._variant(with_all_columns(self.plan))

@@ -1,8 +1,9 @@
 """Matches of any pattern, explored by tables: which matches so far there are, how they go on, which are results.
 
 A match so far is told apart by what its rest depends on: the states of the automaton, the NOTs that are not decided
-yet, and registers. `matches` says what it goes on with, `moves` remembers that for all matches of a shape, `graph`
-builds the graph of all of them, `report` leaves those that REPORT gives, as paths; `groups` does so for many groups.
+yet, and registers. `matches` says what is asked of it, `progress` what it goes on with, `moves` remembers that for all
+matches of a shape, and `plain` takes the simplest of these at once. `graph` builds the graph of all of them, `report`
+leaves those that REPORT gives, `results` makes paths of these; `groups` does so for many groups.
 `count` counts without a graph where all matches are results, by `classes` of them. `order` brings results into order
 where events can be bound in several ways. `lists` keeps sets of numbers. What allocates nothing counts no references:
 that took most of the time.

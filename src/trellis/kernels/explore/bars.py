@@ -76,7 +76,7 @@ def _resolve_absent(tables, programs, row, absent, resolved, place):
     for term in range(tables[t.TERMS]):
         if t.at(tables, t.T_ABSENT, term) != absent:
             continue
-        if number == MOST_TERMS or not is_plain(tables, code, term):
+        if number == MOST_TERMS or not is_plain(tables, code, term, 0):
             return np.int64(UNRESOLVED)
         p, first, news = code[term], t.at(tables, t.T_BEGINS, term), 0
         for side in range(2):

@@ -62,12 +62,7 @@ from trellis.kernels.explore.matches import (
     TRACKED,
     TROUBLE,
     VARIABLE,
-    _is_filled,
-    begin_iteration,
-    is_complete,
-    is_result,
-    open_views,
-    step,
+    is_filled,
 )
 from trellis.kernels.explore.moves import (
     M_FIXED,
@@ -88,6 +83,7 @@ from trellis.kernels.explore.moves import (
     shape_of,
     terms_of,
 )
+from trellis.kernels.explore.progress import begin_iteration, is_complete, is_result, open_views, step
 from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
 from trellis.kernels.expression.program import TRUE
 from trellis.kernels.jit import njit
@@ -198,7 +194,7 @@ def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, 
                     low = row[EVENT] + 1 if until else columns[t.SAME_ROW, row[EVENT]]
                     high = event + 1 if until else columns[t.SAME_ROW, event]
                     barred |= (
-                        _is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi) == TRUE
+                        is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi) == TRUE
                     )
             if not barred:
                 return False

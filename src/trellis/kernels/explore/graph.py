@@ -6,19 +6,7 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, keep
-from trellis.kernels.explore.matches import (
-    BOUND,
-    BRANCHES,
-    END,
-    EVENT,
-    FAILS,
-    HOLDS,
-    OPENS,
-    TIES,
-    TROUBLE,
-    begin_iteration,
-    step,
-)
+from trellis.kernels.explore.matches import BOUND, BRANCHES, END, EVENT, FAILS, HOLDS, OPENS, TIES, TROUBLE
 from trellis.kernels.explore.moves import (
     M_ASKED,
     M_KIND,
@@ -37,6 +25,8 @@ from trellis.kernels.explore.moves import (
     shape_of,
     terms_of,
 )
+from trellis.kernels.explore.plain import NOT_LEAN, go_on_plainly
+from trellis.kernels.explore.progress import begin_iteration, step
 from trellis.kernels.explore.steps import go_on_by_steps
 from trellis.kernels.explore.terms import asked_terms, meets, open_of, passes_all, resolve
 from trellis.kernels.explore.vertices import EDGES, candidates, connect
@@ -256,23 +246,28 @@ def explore(tables, columns, programs, lists, scratch, moves, graph, due, row, f
     refresh(tables, lists, moves)
     begin_row(lists, scratch, row, hi)
     shape = shape_of(tables, lists, moves, row) if has_moves(tables) else np.int64(FULL)
-    answer = _leave(
-        tables, columns, programs, lists, scratch, moves, graph, np.int64(-1), shape, row, due, fresh, lo, hi
-    )
-    if answer < 0:
-        return answer
-    for home in range((hi - lo) * variables):
-        vertex = np.int64(graph.heads[home]) - 1
-        while vertex >= 0:
-            graph.first[vertex] = graph.sizes[EDGES]
-            for i in range(row.shape[0]):
-                row[i] = graph.rows[vertex, i]
-            shape = np.int64(graph.shapes[vertex])
+    vertex, home = np.int64(-1), np.int64(-1)  # first the starts
+    while True:
+        answer = np.int64(NOT_LEAN)
+        if shape >= 0:
+            answer = go_on_plainly(
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi
+            )
+        if answer == NOT_LEAN:
             answer = _leave(
                 tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi
             )
-            if answer < 0:
-                return answer
+        if answer < 0:
+            return answer
+        if vertex >= 0:
             graph.last[vertex] = graph.sizes[EDGES]
             vertex = np.int64(graph.link[vertex]) - 1
-    return 0
+        while vertex < 0:
+            home += 1
+            if home >= (hi - lo) * variables:
+                return 0
+            vertex = np.int64(graph.heads[home]) - 1
+        graph.first[vertex] = graph.sizes[EDGES]
+        for i in range(row.shape[0]):
+            row[i] = graph.rows[vertex, i]
+        shape = np.int64(graph.shapes[vertex])

@@ -9,7 +9,17 @@ import numpy as np
 from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.graph import explore
-from trellis.kernels.explore.report import EVERY, OrderedGraph, every_match, follow, ordered, paths_of
+from trellis.kernels.explore.report import (
+    EVERY,
+    UNEXTENDABLE,
+    OrderedGraph,
+    every_match,
+    follow,
+    follow_single,
+    is_single,
+    ordered,
+)
+from trellis.kernels.explore.results import paths_of
 from trellis.kernels.explore.vertices import forget_graph
 from trellis.kernels.jit import njit
 
@@ -131,6 +141,8 @@ def report_groups(graphs, first, mode, same, lists, members, chosen):
         found = _graph(graphs, group)
         if mode == EVERY:
             product = every_match(found)
+        elif mode == UNEXTENDABLE and is_single(found):
+            product = follow_single(found, same)
         else:
             status, product = follow(found, mode, same, lists, members)
         if status < 0:

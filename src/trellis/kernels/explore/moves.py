@@ -29,12 +29,10 @@ from trellis.kernels.explore.matches import (
     TROUBLE,
     VARIABLE,
     holds,
-    insert_branch,
     is_decided,
-    remember,
-    remember_plainly,
-    shorten,
+    taken_by,
 )
+from trellis.kernels.explore.progress import insert_branch, remember, remember_plainly, shorten
 from trellis.kernels.explore.terms import (
     MOST_TERMS,
     UNRESOLVED,
@@ -43,6 +41,7 @@ from trellis.kernels.explore.terms import (
     is_plain,
     note_other,
     open_of,
+    sides_of,
     takes_event,
 )
 from trellis.kernels.expression.program import MISFIT, TRUE
@@ -50,13 +49,15 @@ from trellis.kernels.jit import njit
 
 UNKNOWN, QUICK, NOWHERE, SLOW = range(4)
 """Kinds of moves: not looked at yet; as this page says; there is none; every event is looked at anew."""
-(M_KIND, M_BRANCHES, M_BOUND, M_TIES, M_SHAPE, M_LIVE, M_WHOLE, M_ASKED, M_KNOWN, M_LAST, M_FIXED, M_PLAIN, M_TERMS) = (
-    range(13)
-)
+(
+    M_KIND, M_BRANCHES, M_BOUND, M_TIES, M_SHAPE, M_LIVE, M_WHOLE, M_ASKED, M_KNOWN, M_LAST, M_FIXED, M_PLAIN, M_LEAN,
+    M_TERMS,
+) = range(14)  # fmt: skip
 """Numbers of a move: its kind; what the match is then, which registers are needed then, as bits, and whether it may end
 there; how many terms an event must meet, how many are known with it, and how many are asked of a match that ends;
-whether it does not depend on the event what comes of it, and whether there are no sets and all terms compare columns.
-The terms follow, with room for all of them three times."""
+whether it does not depend on the event what comes of it, whether there are no sets and all terms compare columns, and
+whether besides all that is asked compares the event with others. The terms follow, with room for all of them three
+times; then what each compares that is asked, see `sides_of`."""
 
 
 class Moves(NamedTuple):
@@ -91,7 +92,7 @@ def make_moves(shapes: int, width: int, variables: int, terms: int) -> Moves:
     return Moves(
         np.empty(shapes * width, np.int64), np.zeros(shapes, np.int64), np.zeros(4 * shapes, np.int32),
         np.empty(shapes, np.int64), np.zeros(1, np.int64),
-        np.zeros((shapes * variables * 2, M_TERMS + 3 * terms), np.int64), np.empty(shapes, np.int64),
+        np.zeros((shapes * variables * 2, M_TERMS + 7 * terms), np.int64), np.empty(shapes, np.int64),
         np.empty(width, np.int64), np.empty((1, 3 * MOST_TERMS), np.int64), np.empty(variables, np.int64),
     )  # fmt: skip
 
@@ -168,7 +169,7 @@ def resolve_known(tables, programs, moves, move, row, variable, resolved, place,
         return UNRESOLVED
     for i in range(rows[move, M_KNOWN]):
         term, here = rows[move, M_TERMS + terms + i], place + 3 * (number + i)
-        if not is_plain(tables, code, term):
+        if not is_plain(tables, code, term, 0):
             return UNRESOLVED
         p, first, news = code[term], t.at(tables, t.T_BEGINS, term), 0
         for side in range(2):
@@ -203,11 +204,19 @@ def move_of(tables, columns, programs, lists, scratch, moves, shape, row, variab
     """
     move = (shape * tables[t.VARIABLES] + variable) * 2 + same
     if moves.rows[move, M_KIND] == UNKNOWN:
-        kind = _find(tables, columns, programs, lists, scratch, moves, move, row, variable, same, event, due, after)
+        kind = find_move(tables, columns, programs, lists, scratch, moves, move, row, variable, same, event, due, after)
         if kind < 0:
             return NO_ROOM
-        moves.rows[move, M_KIND] = kind
     return move
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def find_move(tables, columns, programs, lists, scratch, moves, move, row, variable, same, event, due, after):
+    """Write a move that is not known yet; return its kind, or `NO_ROOM`. See `move_of`."""
+    kind = _find(tables, columns, programs, lists, scratch, moves, move, row, variable, same, event, due, after)
+    if kind >= 0:
+        moves.rows[move, M_KIND] = kind
+    return kind
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -218,6 +227,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     rows[move, M_ASKED] = asked_terms(tables, scratch, row, variable, due)
     for i in range(rows[move, M_ASKED]):
         rows[move, M_TERMS + i] = due[i]
+    rows[move, M_LEAN] = _note_sides(tables, programs.code, rows, move, row, variable)
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[BOUND] = 0 if tables[t.GROUPS] else row[BOUND] | (1 << variable)
@@ -230,6 +240,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
             if t.at(tables, t.A_VARIABLE, k) != variable or (same and t.at(tables, t.A_AFTER, k) & row[TIES]):
                 continue
             if not _note_known(tables, scratch, rows, move, after, variable, k):
+                rows[move, M_LEAN] = 0
                 return SLOW  # branches ask different things, or one asks of the events so far
             if size + 2 > scratch.branches.shape[0]:
                 return NO_ROOM
@@ -255,7 +266,21 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
             fixed &= kind == t.COUNT or after[SLOTS + slot] == t.NONE
     rows[move, M_FIXED] = fixed
     rows[move, M_PLAIN] = _is_all_plain(tables, programs.code, rows, move, variable)
+    rows[move, M_LEAN] &= rows[move, M_PLAIN] and rows[move, M_SHAPE] != FULL
     return SLOW if rows[move, M_SHAPE] == FULL else QUICK
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _note_sides(tables, code, rows, move, row, variable):
+    """Note what is asked of an event as comparisons with events that are remembered; return whether that is all."""
+    takes, terms = taken_by(tables, row, variable), tables[t.TERMS]
+    for i in range(rows[move, M_ASKED]):
+        here = M_TERMS + 3 * terms + 4 * i
+        own, operator, slot, column = sides_of(tables, code, rows[move, M_TERMS + i], row, takes)
+        if i >= MOST_TERMS or operator == UNRESOLVED:
+            return 0
+        rows[move, here], rows[move, here + 1], rows[move, here + 2], rows[move, here + 3] = own, operator, slot, column
+    return 1
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -319,15 +344,16 @@ def _note_last(tables, lists, rows, move, after):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _is_all_plain(tables, code, rows, move, variable):
-    """Return whether a move changes no sets and nothing that runs along, and all its terms compare columns."""
-    plain, terms = tables[t.RESULTS] == 0, tables[t.TERMS]
+    """Return whether a move changes no set that is needed, nothing that runs along, and its terms compare columns."""
+    plain, terms, live = tables[t.RESULTS] == 0, tables[t.TERMS], rows[move, M_LIVE]
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind = t.at(tables, t.R_KIND, r)
-        plain &= kind not in (t.SET, t.PAIRS) and kind < t.TALLY
+        is_needed = live & (1 << t.at(tables, t.R_SLOT, r)) != 0
+        plain &= kind < t.TALLY and not (kind in (t.SET, t.PAIRS) and is_needed)
     for i in range(rows[move, M_KNOWN]):
-        plain &= is_plain(tables, code, rows[move, M_TERMS + terms + i])
+        plain &= is_plain(tables, code, rows[move, M_TERMS + terms + i], 0)
     for i in range(rows[move, M_LAST]):
-        plain &= is_plain(tables, code, rows[move, M_TERMS + 2 * terms + i])
+        plain &= is_plain(tables, code, rows[move, M_TERMS + 2 * terms + i], 0)
     return plain
 
 

@@ -356,124 +356,25 @@ def every_match(graph):
     )
 
 
-class FoundPaths(NamedTuple):
-    """Results as paths of vertices, in the order (event, variable, ends before those that go on).
-
-    Attributes
-    ----------
-    events, variables, offsets, targets
-        Of each vertex its event and variable, and those that follow it, in rising order.
-    ambiguous
-        Whether two results have the same events bound to different variables, as far as some event.
-    """
-
-    events: np.ndarray
-    variables: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
-    ambiguous: bool
+@njit(cache=True, nogil=True)
+def is_single(graph):
+    """Return whether a vertex depends on its event and variable alone."""
+    for v in range(graph.events.shape[0]):  # noqa: SIM110 (Numba)
+        if graph.group_end[v] - graph.group[v] != 1:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True)
-def paths_of(graph, product, chosen):
-    """Return the results of a product; those that begin at events that are `chosen`, if any are named."""
-    size = product.vertices.shape[0]
-    vertices, offsets, targets, results = product.vertices, product.offsets, product.targets, product.results
-    order = _by_vertex(vertices, graph.events.shape[0])
-    alive, goes_on = results.copy(), np.zeros(size, np.bool_)
-    for k in range(size - 1, -1, -1):
-        one = order[k]
-        for i in range(offsets[one], offsets[one + 1]):
-            if alive[targets[i]]:
-                goes_on[one] = True
-                alive[one] = True
-                break
-    begins, inner = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
-    ambiguous, before = False, np.int64(-1)
-    first_events = np.empty(product.starts.shape[0], np.int64)
-    number = 0
-    for i in range(product.starts.shape[0]):
-        one = product.starts[i]
-        event = graph.events[vertices[one]]
-        if alive[one] and (chosen.shape[0] == 0 or chosen[event]):
-            begins[one] = True
-            first_events[number] = event
+def follow_single(graph, same):
+    """Return the unextendable matches as `follow` does, where a longer match comes to the same vertices."""
+    preceded, followed, _ = _futures(graph, same)
+    starts, number, results = np.empty(graph.starts.shape[0], np.int32), 0, graph.wanted.copy()
+    for i in range(starts.shape[0]):
+        if not preceded[graph.starts[i]]:
+            starts[number] = graph.starts[i]
             number += 1
-    first_events[:number].sort()
-    for i in range(1, number):
-        ambiguous |= first_events[i] == first_events[i - 1]
-    places = np.empty(size, np.int64)
-    total = edges = 0
-    for k in range(size):
-        one = order[k]
-        if begins[one] or inner[one]:
-            for i in range(offsets[one], offsets[one + 1]):
-                inner[targets[i]] = alive[targets[i]]
-        places[one] = total
-        copies = (1 if begins[one] else 0) + (1 if inner[one] else 0)
-        if copies and alive[one]:
-            total += copies * ((1 if results[one] else 0) + (1 if goes_on[one] else 0))
-    for k in range(size):
-        one = order[k]
-        if goes_on[one]:
-            copies = (1 if begins[one] else 0) + (1 if inner[one] else 0)
-            for i in range(offsets[one], offsets[one + 1] if copies else offsets[one]):
-                after = targets[i]
-                if alive[after]:
-                    edges += copies * ((1 if results[after] else 0) + (1 if goes_on[after] else 0))
-    out_events, out_variables = np.empty(total, np.int64), np.empty(total, np.int64)
-    out_offsets, out_targets = np.zeros(total + 1, np.int64), np.empty(edges, np.int32)
-    vertex = edge = 0
-    for k in range(size):
-        one = order[k]
-        if not alive[one]:
-            continue
-        for ends in (True, False):
-            if not (results[one] if ends else goes_on[one]):
-                continue
-            for begin in (True, False):
-                if not (begins[one] if begin else inner[one]):
-                    continue
-                out_events[vertex] = graph.events[vertices[one]]
-                out_variables[vertex] = graph.variables[vertices[one]]
-                if not ends:
-                    first_edge, rising = edge, True
-                    before = np.int64(-1)
-                    for i in range(offsets[one], offsets[one + 1]):
-                        after = targets[i]
-                        if not alive[after]:
-                            continue
-                        event = graph.events[vertices[after]]
-                        ambiguous |= event == before
-                        before = event
-                        # Of the copies of a vertex those that end come first, of these the one that begins.
-                        place, both = places[after], 1 if begins[after] else 0
-                        if results[after]:
-                            out_targets[edge] = place + both
-                            edge += 1
-                            place += both + 1
-                        if goes_on[after]:
-                            out_targets[edge] = place + both
-                            edge += 1
-                    for i in range(first_edge + 1, edge):
-                        rising &= out_targets[i - 1] < out_targets[i]
-                    if not rising:
-                        out_targets[first_edge:edge].sort()
-                vertex += 1
-                out_offsets[vertex] = edge
-    return FoundPaths(out_events, out_variables, out_offsets, out_targets, ambiguous)
-
-
-@njit(cache=True, nogil=True)
-def _by_vertex(vertices, size):
-    """Return the pairs in the order of their vertices."""
-    begins = np.zeros(size + 1, np.int64)
-    for i in range(vertices.shape[0]):
-        begins[vertices[i] + 1] += 1
-    for i in range(size):
-        begins[i + 1] += begins[i]
-    order = np.empty(vertices.shape[0], np.int32)
-    for i in range(vertices.shape[0]):
-        order[begins[vertices[i]]] = i
-        begins[vertices[i]] += 1
-    return order
+    for v in range(results.shape[0]):
+        results[v] &= not followed[v]
+    vertices = np.arange(results.shape[0]).astype(np.int32)
+    return Product(vertices, graph.offsets, graph.targets, results, starts[:number])

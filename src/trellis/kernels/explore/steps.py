@@ -5,18 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.matches import (
-    BRANCHES,
-    END,
-    EVENT,
-    FAILS,
-    HOLDS,
-    NO_ONE,
-    TROUBLE,
-    begin_iteration,
-    step,
-)
+from trellis.kernels.explore.matches import BRANCHES, END, EVENT, FAILS, HOLDS, NO_ONE, TROUBLE
 from trellis.kernels.explore.moves import coming_of
+from trellis.kernels.explore.progress import begin_iteration, step
 from trellis.kernels.explore.terms import asked_terms, meets, open_of
 from trellis.kernels.explore.vertices import candidates, connect
 from trellis.kernels.jit import njit

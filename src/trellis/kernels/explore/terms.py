@@ -14,14 +14,15 @@ from trellis.kernels.explore.matches import (
     holds,
     is_asked_after,
     is_decided,
-    open_views,
     taken_by,
 )
+from trellis.kernels.explore.progress import open_views
 from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
 from trellis.kernels.jit import njit
 
 MOST_TERMS = 4  # of a match and a variable, that are resolved
 OWN, OPERATOR, CODE = range(3)
+TURNED, ITSELF = 6, 12  # added to a comparison that has the event on its right, or on both sides
 UNRESOLVED = -2
 
 
@@ -69,33 +70,57 @@ def open_of(tables, lists, scratch, row):
 def resolve(tables, programs, row, variable, due, number, resolved, place):
     """Write terms as comparisons of an event's code with a number; return how many, or `UNRESOLVED`.
 
-    They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code.
+    They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code or
+    another row where the event is compared with itself.
     """
-    code = programs.code
     if number > MOST_TERMS:
         return UNRESOLVED
     takes = taken_by(tables, row, variable)
     for i in range(number):
-        term, here = due[i], place + 3 * i
-        p = code[term]
-        first = t.at(tables, t.T_BEGINS, term)
-        if not is_plain(tables, code, term):
+        own, operator, slot, column = sides_of(tables, programs.code, due[i], row, takes)
+        if operator == UNRESOLVED:
             return UNRESOLVED
-        news = 0
-        for side in range(2):
-            r = first + code[p + 3 + 2 * side]
-            kind = t.at(tables, t.T_KIND, r)
-            if kind == t.OF_UPTO:
-                return UNRESOLVED  # it depends on the event, too
-            bit = 1 << t.at(tables, t.T_VARIABLE, r)
-            if takes & bit and (kind in (t.OF_EACH, t.OF_LATER) or (kind == t.OF_FIRST and not row[BOUND] & bit)):
-                news += 1
-                continue
-            slot = t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)
-            note_other(programs, p, side, row[SLOTS + slot], resolved, here)
-        if news != 1:
-            return UNRESOLVED
+        note(programs.ints, programs.there, own, operator, slot, column, row, resolved, place + 3 * i)
     return number
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def sides_of(tables, code, term, row, takes):
+    """Return the two sides of a term about an event that views take: its column, how, slot and column of the other.
+
+    The slot is -1 for the event itself. Where it compares anything else, how is `UNRESOLVED`.
+    """
+    own = slot = column = np.int64(-1)
+    news, operator, p = 0, code[code[term] + 1], code[term]
+    first = t.at(tables, t.T_BEGINS, term)
+    if not is_plain(tables, code, term, takes):
+        return own, np.int64(UNRESOLVED), slot, column
+    for side in range(2):
+        r = first + code[p + 3 + 2 * side]
+        kind = t.at(tables, t.T_KIND, r)
+        bit = 1 << t.at(tables, t.T_VARIABLE, r)
+        if kind == t.OF_UPTO:
+            return own, np.int64(UNRESOLVED), slot, column  # it depends on the event, too
+        if takes & bit and (kind in (t.OF_EACH, t.OF_LATER) or (kind == t.OF_FIRST and not row[BOUND] & bit)):
+            news += 1
+            continue
+        slot = t.at(tables, t.T_LAST if kind == t.OF_EARLIER else t.T_SLOT, r)
+        column, own = code[p + 2 + 2 * side], code[p + 4 - 2 * side]
+        operator = code[p + 1] if side == 1 else code[p + 1] + TURNED
+    if news == 2:
+        own, operator, column = code[p + 2], code[p + 1] + ITSELF, code[p + 4]
+    return own, operator if news else np.int64(UNRESOLVED), slot, column
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def note(ints, there, own, operator, slot, column, row, resolved, here):
+    """Write what `sides_of` returned as a comparison with a number."""
+    other = row[SLOTS + slot] if slot >= 0 else np.int64(0)
+    if other < 0 or (slot >= 0 and not there[column, other]):
+        resolved[here + OWN] = -1
+    else:
+        resolved[here + OWN], resolved[here + OPERATOR] = own, operator
+        resolved[here + CODE] = ints[column, other] if slot >= 0 else column
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -107,7 +132,7 @@ def note_other(programs, p, side, other, resolved, here):
         resolved[here + OWN] = -1
     else:
         resolved[here + OWN] = code[p + 4 - 2 * side]
-        resolved[here + OPERATOR] = code[p + 1] if side == 1 else code[p + 1] + 6
+        resolved[here + OPERATOR] = code[p + 1] if side == 1 else code[p + 1] + TURNED
         resolved[here + CODE] = programs.ints[column, other]
 
 
@@ -130,11 +155,13 @@ def takes_event(tables, row, variable, slot):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def is_plain(tables, code, term):
-    """Return whether a term compares two columns, of one event each."""
+def is_plain(tables, code, term, takes):
+    """Return whether a term compares two columns, of one event each; sets of views that take the event do not count."""
     p = code[term]
-    loops = t.at(tables, t.T_LOOP_BEGINS, term + 1) - t.at(tables, t.T_LOOP_BEGINS, term)
-    return code[term + 1] == p + FIELDS and code[p] == COMPARE_COLUMNS and loops == 0
+    for k in range(t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)):
+        if not takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)):
+            return False
+    return code[term + 1] == p + FIELDS and code[p] == COMPARE_COLUMNS
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -152,10 +179,16 @@ def holds_plainly(tables, code, ints, there, term, row):
 def passes_all(ints, there, resolved, one, place, number, event):
     """Return whether an event meets terms that are resolved, from a place of a row on; `resolve` writes them."""
     for i in range(place, place + 3 * number, 3):
-        own, operator, code = resolved[one, i + OWN], resolved[one, i + OPERATOR], resolved[one, i + CODE]
+        own, operator, other = resolved[one, i + OWN], resolved[one, i + OPERATOR], resolved[one, i + CODE]
         if own < 0 or not there[own, event]:
             return False
         x = ints[own, event]
-        if not (compares(operator - 6, code, x) if operator >= 6 else compares(operator, x, code)):
+        if operator >= TURNED:
+            if operator >= ITSELF:
+                if not there[other, event] or not compares(operator - ITSELF, x, ints[other, event]):
+                    return False
+            elif not compares(operator - TURNED, other, x):
+                return False
+        elif not compares(operator, x, other):
             return False
     return True

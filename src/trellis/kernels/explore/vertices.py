@@ -9,8 +9,9 @@ import numpy as np
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, hashed, is_row
-from trellis.kernels.explore.matches import EVENT, FAILS, HOLDS, SLOTS, TROUBLE, VARIABLE, is_complete, is_result
+from trellis.kernels.explore.matches import EVENT, FAILS, HOLDS, SLOTS, TROUBLE, VARIABLE
 from trellis.kernels.explore.moves import M_SHAPE, ends_here, has_moves, shape_of
+from trellis.kernels.explore.progress import is_complete, is_result
 from trellis.kernels.jit import njit
 
 NO_VERTICES, NO_EDGES = -4, -5  # what there is no room for

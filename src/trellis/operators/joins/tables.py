@@ -308,7 +308,9 @@ class JoinCandidates:
 
     def overlap(self, u: int, v: int) -> bool:
         """Return whether an event is a candidate of two slots."""
-        return len(np.intersect1d(self.of_slot[u], self.of_slot[v], assume_unique=True)) > 0
+        flags = np.zeros(len(self.events), np.bool_)
+        flags[self.of_slot[u]] = True
+        return bool(flags[self.of_slot[v]].any())
 
     @cached_property
     def programs(self) -> ProgramTables:

@@ -59,17 +59,17 @@ def absent_ends(plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks)
         return _of_matches(plan.bound, absent, events)
     size = len(events)
     later = np.append(later_times(events.ticks, events.bounds), size)
-    following = {name: np.append(_next_of(usable[name]), size) for name in absent.variables if name in usable}
-    return _first_end(absent.pattern, np.arange(size), later, following)
+    following = {name: np.append(next_of(usable[name]), size) for name in absent.variables if name in usable}
+    return first_end(absent.pattern, np.arange(size), later, following)
 
 
-def _next_of(flags: NDArray[np.bool_]) -> Ints:
+def next_of(flags: NDArray[np.bool_]) -> Ints:
     """Return for each place the first one from there on that has the flag; the size where none has."""
     found = np.where(flags, np.arange(len(flags)), len(flags))
     return np.minimum.accumulate(found[::-1])[::-1]
 
 
-def _first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping[str, Ints]) -> Ints:
+def first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping[str, Ints]) -> Ints:
     """Return where the first match from each place on ends: each part takes as few events as it may, and these soon."""
     match pattern:
         case s.Single(var=var):
@@ -80,17 +80,17 @@ def _first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping
                 ends = following[var][later[ends]]
             return ends
         case s.Group(pattern=inner, least=least):
-            ends = _first_end(inner, places, later, following)
+            ends = first_end(inner, places, later, following)
             for _ in range(least - 1):
-                ends = _first_end(inner, later[ends], later, following)
+                ends = first_end(inner, later[ends], later, following)
             return ends
         case s.Or(arms=arms):
-            return np.minimum.reduce([_first_end(arm, places, later, following) for arm in arms])
+            return np.minimum.reduce([first_end(arm, places, later, following) for arm in arms])
         case s.Seq(parts=parts):
             needed = [part for part in parts if not s.may_be_empty(part)]
-            ends = _first_end(needed[0], places, later, following)
+            ends = first_end(needed[0], places, later, following)
             for part in needed[1:]:
-                ends = _first_end(part, later[ends], later, following)
+                ends = first_end(part, later[ends], later, following)
             return ends
     raise AssertionError(pattern)
 

@@ -8,9 +8,13 @@ from time import thread_time
 import numpy as np
 
 from trellis.errors import TrellisError
-from trellis.events.slice import Groups
-from trellis.operators.growth import duration, extrapolated
+from trellis.events.slice import Groups, Slice
+from trellis.operators.growth import beginning, duration, extrapolated
 from trellis.operators.patterns.explore import Exploration
+from trellis.operators.patterns.variables import make_variables
+from trellis.plan.plan import Plan
+
+SAMPLED = 1 << 16  # events of the largest group that are explored, at most
 
 
 @dataclass(frozen=True)
@@ -28,19 +32,23 @@ class Estimate:
         }
 
 
-def estimate(exploration: Exploration, alone: bool) -> Estimate:
+def estimate(plan: Plan, events: Slice, alone: bool) -> Estimate:
     """Return the cost of counting; `alone`, without a graph."""
-    groups = exploration.events.groups
+    sizes = (events.groups.hi - events.groups.lo).astype(np.float64)
+    if not len(sizes) or not sizes.max():
+        return Estimate(0.0, 0.0)
+    largest = int(np.argmax(sizes))
+    some = beginning(events, largest, min(SAMPLED, int(sizes[largest])))
+    exploration = Exploration(plan, some, make_variables(plan, some))
 
-    def attempt(group: int, size: int) -> tuple[float, float]:
-        """Explore the first events of a group; return the matches so far, and the seconds it took."""
-        lo = groups.lo[group : group + 1]
-        some = Groups(lo, lo + size, groups.number[group : group + 1])
+    def attempt(_: int, size: int) -> tuple[float, float]:
+        """Explore the first events of the largest group; return the matches so far, and the seconds it took."""
+        first = Groups(some.groups.lo, some.groups.lo + size, some.groups.number)
         begin = thread_time()
         try:
-            vertices = exploration.classes(some) if alone else exploration.vertices(some)
+            vertices = exploration.classes(first) if alone else exploration.vertices(first)
         except TrellisError:
             return float("inf"), float("inf")
         return float(vertices), thread_time() - begin
 
-    return Estimate(*extrapolated((groups.hi - groups.lo).astype(np.float64), attempt))
+    return Estimate(*extrapolated(sizes, attempt, most=SAMPLED))

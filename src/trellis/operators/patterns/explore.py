@@ -44,7 +44,8 @@ class Room:
 
     def __init__(self, compiled: PatternTables, places: int) -> None:
         self.compiled, self.places = compiled, places
-        self.vertices = max(LEAST_VERTICES, 1 << min(places // 4, MOST_VERTICES >> 4).bit_length())
+        least = min(max(compiled.number(t.VARIABLES), 1), 4)
+        self.vertices = max(LEAST_VERTICES, 1 << min(places // least, MOST_VERTICES >> 4).bit_length())
         self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
         self._make_graph()
         self._make_lists()

@@ -86,11 +86,12 @@ class PatternOperator(QueryOperator):
         inner = replace(self.plan.bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
         indexed = None if self._asks_for_members(outputs) else self.indexed
         parts = self.structure.all_parts() if indexed is None else [indexed]
-        return [
-            _outer_numbers(outputs, numbers)
+        found = [
+            numbers
             for part in parts
             for numbers in part.over_vertices(inner, self._columns(part.vertices, outputs)).aggregate()
         ]
+        return [_outer_numbers(outputs, one) for one in found] if any(map(_counts_events, outputs)) else found
 
     def per_event(self) -> EventNumbers | None:
         """Return the states of AGGREGATE PER EVENT, of all vertices of an event together; None under HAVING."""

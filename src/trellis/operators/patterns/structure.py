@@ -37,6 +37,7 @@ from trellis.plan.spec import INDEX, SEARCH
 EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
 MOST_AT_ONCE = 32  # times `EVENTS_AT_ONCE`
+MANY, FEW = 1 << 10, 16  # events, and those that can follow each of them in a span, on average: counted by graphs
 ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events first
 
 T = TypeVar("T")
@@ -164,16 +165,22 @@ class PatternStructure:
             return self.indexed.operator.counts
         positions = self.plan.positions
         far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
-        if far and counts_alone(self.plan):  # a graph for each first event takes longer
+        if far and counts_alone(self.plan) and not self._is_short:  # a graph for each first event takes longer
             return self.exploration.counts(self.events.groups)
         return [count for part in self.all_parts() for count in part.operator.counts]
+
+    @property
+    def _is_short(self) -> bool:
+        """Whether the events are many, and few can follow each: then graphs are small, and serve for listing, too."""
+        reach = self.events.until - np.arange(len(self.events))
+        return len(reach) >= MANY and bool(reach.max() <= 4 * FEW and reach.mean() <= FEW)
 
     @cached_property
     def estimate(self) -> Estimate | None:
         """The cost of a search, by a sample; None for other ways."""
         if self.plan.operator.method != SEARCH:
             return None
-        return estimate(self.exploration, counts_alone(self.plan))
+        return estimate(self.plan, self.events, counts_alone(self.plan) and not self._is_short)
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from trellis.plan.sequence import FixedSequence
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-ROUNDS = 2  # of leaving out what has no partner
+ROUNDS = 1  # more, of leaving out what has no partner
 
 
 @dataclass
@@ -94,13 +95,16 @@ class SequenceCandidates:
         of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
         sizes, later = [len(one) for one in of_variable], later_times(events.ticks, events.bounds)
         found = cls(sequence.variables, of_variable, sizes, later, events.until, forbidden)
-        keep = [np.ones(size, np.bool_) for size in sizes]
-        for (v, w), conditions in sequence.pairs.items():
-            found._encode(v, w, conditions, events, keep)
-        for v, mask in enumerate(keep):
-            found._keep_only(v, mask)
-        if reduce:
-            found._reduce()
+        for pair in found._pairs(sequence.pairs):
+            if reduce:  # before codes are made: fewer are
+                found._keep(*pair, kernel.keep_with_partner)
+            for condition in sequence.pairs.get(pair, ()):
+                for one in found._encoded(*pair, condition, events):
+                    if reduce:
+                        found._keep_partners(one)
+        for _ in range(ROUNDS if reduce else 0):
+            if not found._reduced():
+                break
         return found
 
     @property
@@ -108,24 +112,33 @@ class SequenceCandidates:
         """The number of variables."""
         return len(self.names)
 
-    def _encode(self, v: int, w: int, conditions: tuple[Condition, ...], events: Slice, keep: list[Flags]) -> None:
-        """Add conditions as codes; what one variable alone must be is noted in `keep`."""
-        for condition in conditions:
-            one = encode_rows((condition,), events.columns, self.of_variable[v], self.of_variable[w])
-            if one.residual:
-                raise NotComparable
-            keep[v] &= one.gives
-            keep[w] &= one.takes
-            if one.key_next is not None and one.key_prev is not None:
-                keep[v] &= one.key_prev >= 0
-                keep[w] &= one.key_next >= 0
-                self.conditions.append(PairCondition(condition, v, w, kernel.EQUAL, one.key_prev, one.key_next))
-            for above, below in zip(one.above, one.below, strict=True):
-                self.conditions.append(PairCondition(condition, v, w, kernel.GREATER, below, above))
-            for after, before in zip(one.differ_next, one.differ_prev, strict=True):
-                keep[v] &= before >= 0
-                keep[w] &= after >= 0
-                self.conditions.append(PairCondition(condition, v, w, kernel.DIFFERENT, before, after))
+    def _pairs(self, compared: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """Yield neighbours, and variables that are compared; of few candidates first: then the many are fewer."""
+        left = {*compared, *pairwise(range(self.number))}
+        while left:
+            pair = min(left, key=lambda pair: (len(self.of_variable[pair[0]]) + len(self.of_variable[pair[1]]), pair))
+            left.remove(pair)
+            yield pair
+
+    def _encoded(self, v: int, w: int, condition: Condition, events: Slice) -> list[PairCondition]:
+        """Add a condition as codes, and leave out candidates that one of the two alone excludes."""
+        one = encode_rows((condition,), events.columns, self.of_variable[v], self.of_variable[w])
+        if one.residual:
+            raise NotComparable
+        keep, keep_other = one.gives, one.takes
+        made = []
+        if one.key_next is not None and one.key_prev is not None:
+            keep, keep_other = keep & (one.key_prev >= 0), keep_other & (one.key_next >= 0)
+            made.append(PairCondition(condition, v, w, kernel.EQUAL, one.key_prev, one.key_next))
+        for above, below in zip(one.above, one.below, strict=True):
+            made.append(PairCondition(condition, v, w, kernel.GREATER, below, above))
+        for after, before in zip(one.differ_next, one.differ_prev, strict=True):
+            keep, keep_other = keep & (before >= 0), keep_other & (after >= 0)
+            made.append(PairCondition(condition, v, w, kernel.DIFFERENT, before, after))
+        self.conditions += made
+        self._keep_only(v, keep)
+        self._keep_only(w, keep_other)
+        return made
 
     def _keep_only(self, variable: int, mask: Flags) -> None:
         """Leave out candidates of a variable."""
@@ -138,20 +151,15 @@ class SequenceCandidates:
             elif condition.later == variable:
                 condition.right = condition.right[mask]
 
-    def _reduce(self) -> None:
-        """Leave out candidates that have no partner for some condition, or none at all, within reach."""
-        for _ in range(ROUNDS):
-            before = [len(one) for one in self.of_variable]
-            for condition in sorted(self.conditions, key=self._work):
-                self._keep_partners(condition)
-            for v in range(self.number - 1):
-                self._keep(v, v + 1, kernel.keep_with_partner)
-            if [len(one) for one in self.of_variable] == before:
-                return
-
-    def _work(self, condition: PairCondition) -> int:
-        """Return how many candidates a condition is asked of: few first, so that the many are fewer then."""
-        return min(len(self.of_variable[condition.earlier]), len(self.of_variable[condition.later]))
+    def _reduced(self) -> bool:
+        """Leave out candidates that have no partner for some condition, or none at all; return whether some were."""
+        before = [len(one) for one in self.of_variable]
+        for pair in self._pairs((one.earlier, one.later) for one in self.conditions):
+            self._keep(*pair, kernel.keep_with_partner)
+            for condition in self.conditions:
+                if (condition.earlier, condition.later) == pair:
+                    self._keep_partners(condition)
+        return [len(one) for one in self.of_variable] != before
 
     def _keep_partners(self, condition: PairCondition) -> None:
         left, right = condition.left, condition.right

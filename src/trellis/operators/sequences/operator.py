@@ -37,6 +37,7 @@ from trellis.plan.plan import Plan
 BATCH_ROWS = 1 << 16
 MISSING = NONE - 1
 RUN_TREE = 1e6  # expected rows of a node up to which a tree plan is run to see what it does
+RUN_TILES = 500  # tiles, likewise
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
@@ -101,7 +102,8 @@ class SequenceOperator(QueryOperator):
         kept = zip(leaves.names, leaves.of_variable, leaves.sizes, strict=True)
         left = ", ".join(f"{name} {len(some):,} of {size:,}" for name, some, size in kept)
         tree = self.structure.tree()
-        ran = max((node.estimate for node in tree.root.walk() if node is not tree.root), default=0.0) <= RUN_TREE
+        rows = max((node.estimate for node in tree.root.walk() if node is not tree.root), default=0.0)
+        ran = rows <= RUN_TREE and len(tree.tiles) <= RUN_TILES
         if ran:
             _ = [*tree.counts()]
         return {"candidates": left, "tree_plan": "\n".join(["", *drawn(tree.root, leaves.names, ran, 1)])}

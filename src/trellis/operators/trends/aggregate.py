@@ -18,12 +18,27 @@ from trellis.operators.weights import Weight, weigh
 from trellis.plan.plan import Plan
 
 
-def aggregate(plan: Plan, counter: Counter) -> list[Aggregates]:
-    """Return the numbers of every group of a slice."""
+def aggregate(plan: Plan, counter: Counter, counts: list[int]) -> list[Aggregates]:
+    """Return the numbers of every group of a slice, which has so many trends."""
     outputs = plan.bound.aggregates
-    counts = counter.counts()
-    columns = [_column_states(named.output, counter, counts) for named in outputs]
-    return [Aggregates(count, tuple(column[group] for column in columns)) for group, count in enumerate(counts)]
+    sums: dict[str, list[Any]] = {}  # SUM and AVG of a column have the same states
+    columns = []
+    for output in (named.output for named in outputs):
+        if output.column is not None and output.function in ("SUM", "AVG"):
+            name = output.column.name
+            sums[name] = states = sums.get(name) or _sums(output, counter, counts)
+        else:
+            states = _column_states(output, counter, counts)
+        columns.append(states)
+    found, of_none = list[Aggregates](), None
+    for count, *own in zip(counts, *columns, strict=True):
+        if count or of_none is None:
+            one = Aggregates(count, tuple(own))
+            of_none = of_none if count else one
+            found.append(one)
+        else:
+            found.append(of_none)  # most windows and partitions of a rare pattern
+    return found
 
 
 def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
@@ -31,8 +46,6 @@ def _column_states(output: Output, counter: Counter, counts: list[int]) -> list[
         return list(counts)
     if output.column is None:
         return _length_states(output, counter, counts)
-    if output.function in ("SUM", "AVG"):
-        return _sums(output, counter, counts)
     return _extremes(output, counter, counts)
 
 
@@ -72,6 +85,8 @@ def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
         return np.stack([weight.modulo(prime), present])
 
     rows = _exact(counter, counts, residues, weight.bits, signed=True)
+    if not weight.infinite.any():
+        return [Sum(row[0] * weight.unit, row[1]) for row in rows]
     return [
         Sum(row[0] * weight.unit, row[1], *_infinities(weight, counter, group, row[1]))
         for group, row in enumerate(rows)
@@ -79,7 +94,7 @@ def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
 
 
 def _infinities(weight: Weight, counter: Counter, group: int, number: int) -> tuple[bool, bool]:
-    if number == 0 or not weight.infinite.any():
+    if number == 0:
         return False, False
     signs = weight.infinite[counter.members(group)]
     return bool((signs > 0).any()), bool((signs < 0).any())

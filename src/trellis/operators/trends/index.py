@@ -406,8 +406,10 @@ class _Layout:
 
     def _copied(self, flags: Flags) -> Small:
         """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""
-        parts = [flags[begin:end] for begin, end in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
-        return np.where(np.concatenate(parts), 0, -1).astype(np.int32) if parts else np.empty(0, np.int32)
+        sizes = self.end - self.begin
+        begins = np.cumsum(sizes) - sizes
+        places = np.arange(int(sizes.sum())) + np.repeat(self.begin - begins, sizes)
+        return np.where(flags[places], 0, -1).astype(np.int32)
 
     def _spread(self, order: Small, wanted: Flags) -> tuple[Small, Ints]:
         if len(self.begin) == 1 and self.end[0] - self.begin[0] == self.n == len(order):

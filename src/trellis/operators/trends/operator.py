@@ -81,8 +81,9 @@ class TrendOperator(QueryOperator):
         return state_of(self, "plan", "events", "threads", "structure")
 
     def variant(self, plan: Plan, events: Slice) -> TrendOperator:
-        """Return an operator for the same trends with other output."""
-        return type(self)(plan, events, self.threads, self.structure)
+        """Return an operator for the same trends, or for those that HAVING leaves of them, with other output."""
+        same = plan.bound.having == self.structure.plan.bound.having
+        return type(self)(plan, events, self.threads, self.structure if same else self.structure.with_having(plan))
 
     def prepare(self) -> None:
         """Build all that listing needs."""
@@ -124,7 +125,7 @@ class TrendOperator(QueryOperator):
         """Return the states of AGGREGATE of each group."""
         from trellis.operators.trends.aggregate import aggregate
 
-        return aggregate(self.plan, self.counter)
+        return aggregate(self.plan, self.counter, self.counts)
 
     def per_event(self) -> EventNumbers | None:
         """Return the states of AGGREGATE PER EVENT, by a pass in each direction; None under HAVING."""
@@ -174,7 +175,7 @@ class TrendOperator(QueryOperator):
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         if request.words is not None:
-            values = min(values, WORD_VALUES)
+            values = min(values, WORD_VALUES * min(2, request.threads))  # threads take turns between batches
         return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact, request.words))
 
     def first(self, begin: int, end: int) -> PathBatch | None:

@@ -71,6 +71,10 @@ class TrendStructure:
         tasks = make_tasks(self.plan, self.events)
         return build_index(self.plan, self.events, tasks.lo, tasks.hi, tasks.single, self.threads)
 
+    def with_having(self, plan: Plan) -> TrendStructure:
+        """Return the structure of the trends that another HAVING leaves."""
+        return RestrictedStructure(plan, self)
+
     @cached_property
     def tasks(self) -> TrendTasks:
         """The tasks: windows, or the trends of a span that begin at one event."""
@@ -116,6 +120,43 @@ class TrendStructure:
     def task_sizes(self) -> list[int]:
         """The exact number of trends of each task."""
         return self.counter(self.events).of_tasks(self.tasks) if self.tasks.single else self.counts
+
+
+class RestrictedStructure(TrendStructure):
+    """The trends of a structure that another HAVING leaves: graph, index and tasks are those of `whole`."""
+
+    def __init__(self, plan: Plan, whole: TrendStructure) -> None:
+        super().__init__(plan, whole.events, whole.threads)
+        self._whole = whole
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Keep the structure of all trends."""
+        return super().__getstate__() | {"_whole": self._whole}
+
+    @property
+    def graph(self) -> EventGraph:
+        """The event graph."""
+        return self._whole.graph
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the graph is already built."""
+        return self._whole.has_graph
+
+    @property
+    def direct(self) -> DirectEdges | None:
+        """The direct successors, where trends are to be maximal."""
+        return self._whole.direct
+
+    @property
+    def index(self) -> AttributeIndex | None:
+        """The attribute index, or None where edges are needed."""
+        return self._whole.index
+
+    @property
+    def tasks(self) -> TrendTasks:
+        """The tasks."""
+        return self._whole.tasks
 
 
 class GivenStructure(TrendStructure):

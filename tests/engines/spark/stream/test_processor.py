@@ -14,7 +14,7 @@ import trellis
 from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order, standing
 from trellis.engines.spark.stream.stateful import BUCKET, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
-from trellis.streams.bucket import QueryGroup
+from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, RESULTS, TIMEOUTS
 from trellis.streams.table_bytes import unpacked
 

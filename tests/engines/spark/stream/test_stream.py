@@ -220,7 +220,7 @@ def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypa
     ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
     given = WindowStateProcessor(None, FileWriter(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
-    rows = [frame.iloc[0] for frame in given]
+    rows = [row for frame in given for _, row in frame.iterrows()]
     assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
         (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),
     ]  # fmt: skip

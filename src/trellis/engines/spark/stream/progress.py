@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trellis.streams.bucket import QueryGroup
 from trellis.streams.calendar import Calendar
+from trellis.streams.query_group import QueryGroup
 
 EPOCH = "1970-01-01T00:00:00"  # as Spark writes it
 STAGE_NAMES = {

@@ -38,12 +38,12 @@ from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
 from trellis.language.schema import Schema, with_zones
 from trellis.streams.beginnings import beginnings_of
-from trellis.streams.bucket import QueryGroup, shared_columns
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.delays import delay_of
 from trellis.streams.early import EARLY, WATERMARK, check_emit
 from trellis.streams.lock import StreamLock
+from trellis.streams.query_group import QueryGroup, shared_columns
 from trellis.streams.stream_output import (
     BAD,
     FOLDERS,
@@ -314,10 +314,13 @@ class Stream:
         taken, held, tied = (sum(file["rows"] for file in files if file["kind"] == kind) for kind in NUMBERS)
         files = [file for file in files if file["kind"] not in NUMBERS]
         self._warn_of_ties(group, TieCount(held, tied))
+        of_query: dict[str, list[dict[str, Any]]] = {}
+        for file in files:
+            of_query.setdefault(file["query"] or next(iter(outputs)), []).append(file)
         for name, output in outputs.items():
             if taken:
                 output.take_back()
-            own = [file for file in files if (file["query"] or next(iter(outputs))) == name]
+            own = of_query.get(name, [])
             names = {kind: [file["name"] for file in own if file["kind"] == kind and file["name"]] for kind in FOLDERS}
             if output.has(batch):  # it was written, and the process ended before Spark took note of it
                 output.discard(names)

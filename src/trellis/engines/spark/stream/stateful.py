@@ -32,9 +32,10 @@ from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
 from trellis.events.ties import TieCount, ties_among
 from trellis.language.schema import Kind, Type
-from trellis.streams.bucket import Bucket, OutputTable, QueryGroup
+from trellis.streams.bucket import Bucket, OutputTable
 from trellis.streams.calendar import Number
 from trellis.streams.decisions import windows_schema
+from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import BAD, LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
 from trellis.streams.table_bytes import packed, unpacked
 from trellis.streams.timeouts import timeouts_schema
@@ -48,9 +49,11 @@ NUMBERS = TAKEN, HELD, TIED = "taken", "held", "tied"  # of events that came, th
 BUCKET, MOMENT = "bucket", "moment"
 PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
 FOUND = "kind string, query string, rows bigint, name string, payload binary"
+FoundRow = tuple[str, str, int, str, bytes]
 OBSERVED = "trellis"  # what Spark's listener finds the numbers of a batch under
 WATCHED = {TAKEN: "events", LATE: "late", BAD: "bad", REPEATED: "repeated", RESULTS: "results"}
 ROWS_A_PIECE = 1 << 20
+ROWS_BYTES = 1 << 20  # of results that go on their way together
 FARTHEST = 9 * 10**15  # milliseconds that a timestamp of Spark's has room for
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
@@ -282,7 +285,7 @@ class WindowStateProcessor(StatefulProcessor):
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 table, total = unpacked(row.blob), total + int(row.total)
                 if row.kind == BAD:
-                    yield _row(OutputTable(BAD, "", table))
+                    yield _frame([_row(OutputTable(BAD, "", table))])
                 else:
                     tables.append(table)
                     newest.append(json.loads(row.newest))
@@ -292,8 +295,7 @@ class WindowStateProcessor(StatefulProcessor):
                 yield from self._given(bucket.take(table, max(newest), watermark))
                 bucket.fold(watermark)
             self._finish(bucket)
-        for kind, number in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied)):
-            yield _frame(kind, "", number)
+        yield _frame([(kind, "", n, "", b"") for kind, n in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied))])
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
@@ -307,7 +309,17 @@ class WindowStateProcessor(StatefulProcessor):
             self._finish(bucket)
 
     def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
-        """Give small results as rows, and large ones to files: through the JVM they would take longer than to find."""
+        """Give small results as rows, many at a time, and large ones to files: the JVM would take long."""
+        rows: list[FoundRow] = []
+        for row in self._rows(outs):
+            rows.append(row)
+            if sum(len(payload) for *_, payload in rows) >= ROWS_BYTES:
+                yield _frame(rows)
+                rows = []
+        if rows:
+            yield _frame(rows)
+
+    def _rows(self, outs: Iterator[OutputTable]) -> Iterator[FoundRow]:
         if self.writer is None:
             yield from map(_row, outs)
             return
@@ -323,8 +335,8 @@ class WindowStateProcessor(StatefulProcessor):
                 if sum(batch.nbytes for batch in few) < self.writer.large:
                     yield _row(OutputTable(kind, query, pa.Table.from_batches(few)))
                     break
-                name, rows = self.writer.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
-                yield _frame(kind, query, rows, name)
+                name, number = self.writer.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
+                yield kind, query, number, name, b""
 
     def _finish(self, bucket: Bucket) -> None:
         """Store the small state, and be called again when more is decided; each call of Spark's handle costs."""
@@ -349,15 +361,15 @@ def watermark_of(values: Any) -> Number | None:
     return int(values.getCurrentWatermarkInMs()) or None
 
 
-def _row(out: OutputTable) -> pd.DataFrame:
-    """Return one row; each goes on its way by itself, however large."""
-    return _frame(out.kind, out.query, out.table.num_rows, payload=packed(out.table, compressed=False))
+def _row(out: OutputTable) -> FoundRow:
+    return out.kind, out.query, out.table.num_rows, "", packed(out.table, compressed=False)
 
 
-def _frame(kind: str, query: str, rows: int, name: str = "", payload: bytes = b"") -> pd.DataFrame:
+def _frame(rows: list[FoundRow]) -> pd.DataFrame:
+    """Return rows on their way to the JVM, for which each frame costs more than its rows."""
     import pandas as pd
 
-    return pd.DataFrame([{"kind": kind, "query": query, "rows": rows, "name": name, "payload": payload}])
+    return pd.DataFrame(rows, columns=["kind", "query", "rows", "name", "payload"])
 
 
 # --- What is decided, as rows -----------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number
 from trellis.engines.spark.stream.stateful import NUMBERS, PAGES, go_on_at_interrupts
-from trellis.streams.bucket import Bucket, QueryGroup
+from trellis.streams.bucket import Bucket
 from trellis.streams.calendar import END
+from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import RESULTS, TIMEOUTS, WINDOWS
 from trellis.streams.table_bytes import packed, unpacked
 
