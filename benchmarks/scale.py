@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -34,80 +34,88 @@ MEMORY = "3g"
 
 def run(quick: bool, large: bool = False) -> list[Table]:
     n = 20_000 if quick else 100_000_000 if large else 10_000_000
-    rows, notes = (
-        [],
-        ["The peer is Spark's own scan, shuffle and sort of the same rows; the other, rows to Python besides."],
-    )
+    rows, notes = [], ["Limits: Spark's own scan, shuffle and sort of the same rows; and that with all rows to Python."]
     with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
         step(f"{n:,} trades")
         path = trades(Path(folder), n, SYMBOLS)
+        limits: list[Peer] = []  # of local mode: a cluster on the same two cores has the same
         for mode in MODES:
-            found = _measured(path, mode)
-            spark, arrow = (Timing(*found[name]) for name in ("spark", "arrow"))
-            for what in WORK:
-                ours = Timing(*found[what])
-                peers = [Limit("Spark alone", spark), Peer("and rows to Python", arrow)]
-                rows.append(Row(f"{what}, {NAMES[mode]}", ours, peers=peers))
-            notes.append(
-                f"{NAMES[mode]}: a JVM held {found['java'] / 1e6:,.0f} MB at most, a Python worker "
-                f"{found['python'] / 1e6:,.0f} MB; {found['rows']:,} trends were written."
-            )
+            for found in _measured(path, mode):
+                if found["name"] in LIMITS:
+                    limits.append(Limit(LIMITS[found["name"]], Timing(*found["timing"])))
+                elif found["name"] in WORK:
+                    rows.append(Row(f"{found['name']}, {NAMES[mode]}", Timing(*found["timing"]), peers=limits))
+                else:
+                    notes.append(
+                        f"{NAMES[mode]}: a JVM held {found['java'] / 1e6:,.0f} MB at most, a Python worker "
+                        f"{found['python'] / 1e6:,.0f} MB; {found['rows']:,} trends were written."
+                    )
     return [Table(f"{n:,} trades of {SYMBOLS:,} symbols in windows of an hour, from Parquet", rows, notes)]
 
 
 NAMES = {"local": "local mode, two cores", "cluster": "standalone cluster, two workers of one core"}
+LIMITS = {"spark": "Spark alone", "arrow": "and rows to Python"}
 
 
-def _measured(path: Path, mode: str) -> dict[str, Any]:
-    """Measure in a process of its own: a session cannot change its master."""
+def _measured(path: Path, mode: str) -> Iterator[dict[str, Any]]:
+    """Measure in a process of its own, since a session cannot change its master; yield what it finds when it does."""
     step(NAMES[mode])
     command = [sys.executable, "-m", "benchmarks.scale", str(path), mode]
-    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    answer: dict[str, Any] = json.loads(done.stdout.decode().splitlines()[-1])
-    return answer
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("{"):
+                found = json.loads(line)
+                step(f"{found['name']}, {NAMES[mode]}")
+                yield found
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
 
 
 def main(path: str, mode: str) -> None:
-    """Measure one mode; print what was found as JSON."""
+    """Measure one mode; print each thing that is found as a line of JSON."""
     if mode == "local":
-        session = get_session("local[2]", {"spark.driver.memory": MEMORY})
-        print(json.dumps(measure(session, path)))
+        measure(get_session("local[2]", {"spark.driver.memory": MEMORY}), path, (*LIMITS, *WORK))
         return
     with cluster() as master:
         settings = {
             "spark.cores.max": 2, "spark.executor.memory": MEMORY, "spark.sql.shuffle.partitions": 4,
             "spark.scheduler.minRegisteredResourcesRatio": 1.0, "spark.driver.memory": "1g",
         }  # fmt: skip
-        print(json.dumps(measure(get_session(master, settings), path)))
+        measure(get_session(master, settings), path, WORK)
 
 
-def measure(session: Any, path: str) -> dict[str, Any]:
-    """Return the times of each piece of work, and the most memory of a JVM and a Python worker."""
+def measure(session: Any, path: str, names: Sequence[str]) -> None:
+    """Print the times of some pieces of work, and the most memory of a JVM and a Python worker."""
     frame = session.read.parquet(path)
     rising, runs = trellis.query(RISING), trellis.query(RUNS)
-    few = frame.limit(1000)
-    with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
-        out = f"{folder}/out"
 
-        def work(events: Any, place: str) -> dict[str, Any]:
-            found = {
-                "count": once("count", lambda: rising.detect(events, event_id="id").count()),
-                "aggregate": once(
-                    "aggregate", lambda: rising.detect(events, event_id="id").aggregate("avg(s.price)").to_arrow()
-                ),
-                "write": once("write", lambda: runs.detect(events, event_id="id").write(place)),
-            }
-            return {name: [t.wall, t.cpu, t.runs] for name, t in found.items()}
+    def bare(events: Any, folder: str) -> None:
+        to_nothing(sorted_windows(events))
 
-        work(few, f"{folder}/few")  # compiles
-        times = work(frame, out)
-        written = session.read.parquet(out).count()
-    bare = sorted_windows(frame)
-    passed = bare.mapInArrow(lambda batches: (batch.slice(0, 0) for batch in batches), bare.schema)
-    for name, rows in (("spark", bare), ("arrow", passed)):
-        done = once(name, lambda rows=rows: to_nothing(rows))
-        times[name] = [done.wall, done.cpu, done.runs]
-    return times | {"java": peak_memory("java"), "python": peak_memory("pyspark.daemon"), "rows": written}
+    def arrow(events: Any, folder: str) -> None:
+        rows = sorted_windows(events)
+        to_nothing(rows.mapInArrow(lambda batches: (batch.slice(0, 0) for batch in batches), rows.schema))
+
+    def count(events: Any, folder: str) -> None:
+        rising.detect(events, event_id="id").count()
+
+    def aggregate(events: Any, folder: str) -> None:
+        rising.detect(events, event_id="id").aggregate("avg(s.price)").to_arrow()
+
+    def write(events: Any, folder: str) -> None:
+        runs.detect(events, event_id="id").write(f"{folder}/out")
+
+    known = {"spark": bare, "arrow": arrow, "count": count, "aggregate": aggregate, "write": write}
+    with tempfile.TemporaryDirectory(prefix="trellis-bench-") as few, tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            one = known[name]
+            one(frame.limit(1000), few)  # compiles
+            done = once(name, lambda one=one: one(frame, folder))
+            print(json.dumps({"name": name, "timing": [done.wall, done.cpu, done.runs]}), flush=True)
+        found = {"java": peak_memory("java"), "python": peak_memory("pyspark.daemon")}
+        written = session.read.parquet(f"{folder}/out").count()
+    print(json.dumps(found | {"name": "memory", "rows": written}), flush=True)
 
 
 @contextmanager
@@ -131,17 +139,8 @@ def cluster() -> Iterator[str]:
             while not (found := re.search(r"Starting Spark master at (spark://\S+)", log.read_text())):
                 time.sleep(0.1)
             for name in ("one", "two"):
-                start(
-                    name,
-                    "worker.Worker",
-                    "--cores",
-                    "1",
-                    "--memory",
-                    "4g",
-                    "--work-dir",
-                    f"{folder}/{name}-work",
-                    found[1],
-                )
+                of_its_own = ("--cores", "1", "--memory", "4g", "--work-dir", f"{folder}/{name}-work")
+                start(name, "worker.Worker", *of_its_own, found[1])
             yield found[1]
         finally:
             for process in processes:

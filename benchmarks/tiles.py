@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import trellis
-from benchmarks import Peer, Row, Table, best_of
+from benchmarks import Limit, Row, Table, best_of
 from benchmarks.on_spark import once, peak_memory, session
 
 MEMORY = 256_000_000  # bytes that a worker has for a window
@@ -47,7 +47,7 @@ def run(quick: bool, large: bool = False) -> list[Table]:
         f"{counts['here']:,} trends both times. A worker has {memory / 1e6:,.0f} MB for a window by its settings.",
         f"A Python worker had held {before / 1e6:,.0f} MB before, and afterwards {after / 1e6:,.0f}.",
     ]
-    row = Row(f"{n:,} transfers, no windows and no partition", ours, peers=[Peer("the same in one process", here)])
+    row = Row(f"{n:,} transfers, no windows and no partition", ours, peers=[Limit("the same in one process", here)])
     return [Table("A window larger than a worker", [row], notes)]
 
 

@@ -17,8 +17,9 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.report import amount  # noqa: E402
 from benchmarks.results import FILE, Line, lines  # noqa: E402
+from scripts import papers  # noqa: E402
 
-PAGES = ("README.md", "docs/performance.md")
+PAGES = ("README.md", "docs/performance.md", "docs/spark.md")
 PLOT = "docs/pictures/peers.svg"
 BLOCK = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
 
@@ -42,12 +43,13 @@ def _same(path: Path, text: str) -> bool:
 
 def written(results: dict[str, Any]) -> dict[str, str]:
     """Return the documents by name, as the results say that they should be."""
-    blocks = {"summary": summary(results), "machine": machine(results), "everything": everything(results)}
+    blocks = {made.__name__: made(results) for made in (summary, machine, everything, scale)}
     pages = {
         page: BLOCK.sub(lambda m: f"{m[1]}\n{blocks[m[2]]}\n\n{m[3]}", (ROOT / page).read_text(encoding="utf-8"))
         for page in PAGES
     }
-    return pages | {PLOT: plot(results)}
+    of_papers = papers.written((ROOT / papers.PAGE).read_text(encoding="utf-8"))
+    return pages | {PLOT: plot(results), papers.PAGE: of_papers}
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------
@@ -107,6 +109,41 @@ def everything(results: dict[str, Any]) -> str:
                 parts.append("\n".join(_figure(table)))
             parts += table["notes"]
     return "\n\n".join(parts)
+
+
+CLUSTER = 1600  # cores of a hundred machines
+BILLION = 1_000_000_000
+
+
+def scale(results: dict[str, Any]) -> str:
+    """Return where the time of a row goes on Spark, and the time of a billion rows on a hundred machines."""
+    reports = [report for report in results["benchmarks"] if report["name"] == "scale"]
+    if not reports:
+        return "No results are kept: `trellis bench scale --large --results benchmarks/results.json` measures them."
+    parts = []
+    for table in reports[0]["tables"]:
+        parts.append(f"**{table['title']}**")
+        rows = number_of_rows(table["title"])
+        lines = [
+            "| work | time | a row on one core | Spark alone | to Python | Trellis | a billion on 1,600 cores |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
+        ]
+        for row in table["rows"]:
+            spark, arrow = (peer["timing"]["cpu"] for peer in row["peers"])
+            whole = row["timing"]["cpu"]
+            shares = [spark, max(arrow - spark, 0), max(whole - max(arrow, spark), 0)]
+            shown = " | ".join(f"{share / whole:.0%}" for share in shares)
+            each, all_rows = amount(whole / rows, "s"), amount(whole / rows * BILLION / CLUSTER, "s")
+            lines.append(f"| {row['work']} | {amount(row['timing']['wall'], 's')} | {each} | {shown} | {all_rows} |")
+        parts += ["\n".join(lines), *table["notes"][1:]]
+    if results["loaded"]:
+        parts.append(f"**The machine had other work (load {reports[0]['load']}): times on the clock are too long.**")
+    return "\n\n".join(parts)
+
+
+def number_of_rows(title: str) -> int:
+    """Return the number that a title begins with."""
+    return int(title.split()[0].replace(",", ""))
 
 
 def _rows(table: dict[str, Any]) -> list[str]:

@@ -37,15 +37,20 @@ class Sum:
         """Return the mean, rounded once."""
         if self.number == 0 or self.plus or self.minus:
             return None if self.number == 0 else self.value(Kind.DOUBLE)
-        return to_double(self.total / self.number)
+        return _nearest(self.total.numerator, self.total.denominator * self.number)
 
 
 def to_double(number: Fraction) -> float:
     """Return the nearest double, or an infinity."""
+    return _nearest(number.numerator, number.denominator)
+
+
+def _nearest(part: int, whole: int) -> float:
+    """Return the double nearest to a ratio: whole numbers are divided exactly, and need not be reduced before."""
     try:
-        return float(number)
+        return part / whole
     except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
+        return float("inf") if part > 0 else float("-inf")
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,27 @@ from trellis.engines.spark.batch.ranges import TaskSettings
 from trellis.errors import DataError, GroupTooLarge
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*share")
+SETTINGS = ("spark.sql.execution.arrow.maxBytesPerBatch",)
 
 
 def transfers(n: int) -> pa.Table:
     draw = np.random.default_rng(5)
-    columns = {name: draw.integers(0, 3, n) for name in ("src", "dest")}
+    columns = {name: draw.integers(0, 20, n) for name in ("src", "dest")}
     bank = np.where(draw.random(n) < 0.8, "large", None)
     return pa.table({"ts": draw.integers(0, n, n), "id": np.arange(n), "x": draw.random(n), **columns, "bank": bank})
 
 
 def test_large_groups_are_counted_in_tiles_and_small_ones_as_ever(spark: SparkSession) -> None:
-    table = transfers(400)
+    table = transfers(4300)
     frame = spark.createDataFrame(table)
-    query = trellis.query("PATTERN T+ t[] WHERE [bank] AND t[i].src = t[i-1].dest WITHIN 1000 SLIDE 1000")
+    query = trellis.query("PATTERN T+ t[] WHERE [bank] AND t[i].src = t[i-1].dest WITHIN 9000 SLIDE 9000")
     trends = query.detect(frame, time="ts", event_id="id")
-    trends.tasks = TaskSettings(tile=110)
+    trends.tasks = TaskSettings(memory=400_000)  # three tiles with a word for each number, four with five
+    before = {key: spark.conf.get(key, None) for key in SETTINGS}
     here = query.detect(table, time="ts", event_id="id")
     assert trends.counts().to_arrow().equals(here.counts().to_arrow())
     assert trends.statistics == here.statistics
+    assert {key: spark.conf.get(key, None) for key in SETTINGS} == before
     assert max(map(int, here.counts().to_arrow()["count_text"].to_pylist())) > 2**64  # several words for a number
 
 

@@ -85,6 +85,8 @@ def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
         return np.stack([weight.modulo(prime), present])
 
     rows = _exact(counter, counts, residues, weight.bits, signed=True)
+    if not weight.infinite.any():
+        return [Sum(row[0] * weight.unit, row[1]) for row in rows]
     return [
         Sum(row[0] * weight.unit, row[1], *_infinities(weight, counter, group, row[1]))
         for group, row in enumerate(rows)
@@ -92,7 +94,7 @@ def _sums(output: Output, counter: Counter, counts: list[int]) -> list[Any]:
 
 
 def _infinities(weight: Weight, counter: Counter, group: int, number: int) -> tuple[bool, bool]:
-    if number == 0 or not weight.infinite.any():
+    if number == 0:
         return False, False
     signs = weight.infinite[counter.members(group)]
     return bool((signs > 0).any()), bool((signs < 0).any())

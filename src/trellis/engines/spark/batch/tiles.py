@@ -32,7 +32,7 @@ from trellis.engines.spark.batch.operate import (
 from trellis.engines.spark.batch.scan import Scan
 from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.session.session import cores
-from trellis.engines.spark.session.settled import bound_batches, settled
+from trellis.engines.spark.session.settled import bounded_batches, settled
 from trellis.engines.spark.split.rows import ID, group_begins
 from trellis.engines.spark.split.split import group_keys, order_of_time, row_names
 from trellis.events.columns.types import from_arrow, normalise
@@ -116,7 +116,7 @@ class TiledGroups:
     def _of_large(self, rows: DataFrame, events: int, schema: pa.Schema) -> pa.Table:
         """Return the answer for one group."""
         plan = self.work.plan
-        with in_driver():
+        with in_driver(), bounded_batches(rows.sparkSession):
             self._refuse_repeated(rows)
             number = count_in_tiles(plan, rows, events, self.tile)
             one = make_slice(plan, rows.limit(1).toArrow(), self.work.length)
@@ -367,7 +367,6 @@ class TiledCount:
     @classmethod
     def of(cls, plan: Plan, rows: DataFrame, events: int, tile: int) -> TiledCount:
         """Cut a group of so many events into tiles, and find the places in columns."""
-        bound_batches(rows.sparkSession)
         number = -(-events // tile)
         rows = rows.select(*dict.fromkeys([*order_of_time(plan.bound), *_read(plan).values()]))
         sample = rows.sample(min(1.0, 1.1 * SAMPLED * COLUMNS * number / events), 1).toArrow()

@@ -7,6 +7,9 @@ outlives all of them. Spark forgets rows that executors keep when nothing refers
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
@@ -36,6 +39,20 @@ def bound_batches(session: SparkSession) -> None:
     """Have rows that are large go to Python a few at a time: by their number alone a batch has ten thousand."""
     if int(session.conf.get(BATCH_BYTES, None) or UNLIMITED) >= UNLIMITED:
         session.conf.set(BATCH_BYTES, 16 << 20)
+
+
+@contextmanager
+def bounded_batches(session: SparkSession) -> Iterator[None]:
+    """Have the same for some jobs, and leave the session as it was."""
+    before = session.conf.get(BATCH_BYTES, None)
+    bound_batches(session)
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(BATCH_BYTES)
+        else:
+            session.conf.set(BATCH_BYTES, before)
 
 
 def _is_local(session: SparkSession) -> bool:
