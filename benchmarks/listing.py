@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -95,14 +96,16 @@ def _whole_rows(name: str, trends: Any, quick: bool) -> list[Row]:
     """List what people get, on one thread and on two, beside a copy of the same bytes on one."""
     size = sum(batch.nbytes for batch in trends.batches())
     copy = best_of(f"{name}, copy of rows", lambda: copied(size // 4, 0), quick=quick)
+    both = best_of(f"{name}, copy of rows, 2", lambda: copied_together(size // 4), quick=quick)
+    sooner = min(SOONER, copy.wall / both.wall)  # no faster than two threads copy
     rows, found, alone = trends.count(), [], None
     for threads in TIMES:
         work = f"{name}, whole rows, {threads}"
         ours = best_of(work, lambda threads=threads: exhaust(trends, rows, {"threads": threads}), quick=quick)
         targets = [at_most(COPIED, "times a copy", ours.cpu / copy.cpu)] if alone is None else []
-        targets += [] if alone is None else [at_least(SOONER, "times one thread", alone.wall / ours.wall)]
+        targets += [] if alone is None else [at_least(sooner, "times one thread", alone.wall / ours.wall)]
         alone = alone or ours
-        limit = Limit(f"NumPy copies the same {size / 1e9:.1f} GB, one thread", copy)
+        limit = Limit(f"NumPy copies the same {size / 1e9:.1f} GB, {_threads(threads)}", copy if threads == 1 else both)
         found.append(Row(f"whole rows, {_threads(threads)}", ours, peers=[limit], targets=targets))
     return found
 
@@ -229,6 +232,12 @@ def copied(rows: int, values: int) -> None:
         number = min(BATCH, left, len(source) - at)
         source[at : at + number].copy()
         left, at = left - number, (at + number) % len(source)
+
+
+def copied_together(values: int) -> None:
+    """Copy so many values on two threads, half of them each."""
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(copied, [values // 2, values - values // 2], [0, 0]))
 
 
 @cache

@@ -175,7 +175,7 @@ class TrendOperator(QueryOperator):
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         if request.words is not None:
-            values = min(values, WORD_VALUES)
+            values = min(values, WORD_VALUES * min(2, request.threads))  # threads take turns between batches
         return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact, request.words))
 
     def first(self, begin: int, end: int) -> PathBatch | None:
