@@ -64,7 +64,7 @@ def _about(results: dict[str, Any]) -> str:
             f" The machine had other work (load {results['load']}); ratios are of processor time where that is known."
         )
     if quick:
-        said += f" In the quick form, whose sizes are small: {', '.join(quick)}."
+        said += f" In the quick form, whose sizes are too small to judge a claim: {', '.join(quick)}."
     return said
 
 
@@ -80,14 +80,14 @@ def _said(results: dict[str, Any], benchmark: str, figure: str) -> Iterator[str]
             named = re.search(r"Figures? (\d+)((?:\([a-d]\))?)", title)
             own = {named[1], named[1] + named[2]} if named else set()
             if (wanted is not None and re.search(wanted, title)) or (wanted is None and own & set(numbers)):
-                yield from _found(table, named[0] if named and len(numbers) > 1 else "")
+                yield from _found(table, named[0] if named and len(numbers) > 1 else "", part["quick"])
 
 
-def _found(table: dict[str, Any], name: str) -> Iterator[str]:
+def _found(table: dict[str, Any], name: str, quick: bool) -> Iterator[str]:
     claims = [claim for note in table["notes"] for claim in CLAIM.findall(note)]
     lead = f"{name}: " if name else ""
     for held, here in claims:
-        yield f"{lead}{held.lower()}: {here}"
+        yield f"{lead}{here}" if quick else f"{lead}{held.lower()}: {here}"  # small sizes decide no claim
     ratios: dict[str, list[float]] = {}
     for row in table["rows"]:
         for peer in row["peers"]:
