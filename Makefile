@@ -41,10 +41,13 @@ bench-all: $(READY) ## the same with every benchmark, in some two hours; only be
 bench-check: $(READY) ## the ten minutes again: fails where Trellis has lost more than 25 % on a peer since the committed results
 	@$(WITH_JAVA) $(PYTHON_VENV) scripts/bench_check.py
 
-# Sizes are small: it shows that every figure can be made, not how fast anything is. Without --quick the sizes are the full ones.
-papers: $(READY) ## set up, then the quick form of the benchmarks of the five papers
+# Sizes are small: it shows that every figure can be made, not how fast anything is. `make papers SIZES=` has the full ones.
+SIZES := --quick
+papers: $(READY) ## set up, then the quick form of the benchmarks of the five papers: benchmarks/papers.json, and from it docs/papers.md
 	@$(WITH_JAVA) for name in abi join cet cet_plans graph debs_operators vertex history history_thesis history_tree sequences; do \
-		$(VENV)/bin/trellis bench $$name --quick --no-progress || exit 1; done
+		$(VENV)/bin/trellis bench $$name $(SIZES) --no-progress --results benchmarks/papers.json || exit 1; done
+	@$(VENV)/bin/trellis bench condensed --no-progress --results benchmarks/papers.json
+	@$(PYTHON_VENV) scripts/figures.py
 
 docs: $(READY) ## set up, then the site of the documentation, in build/site
 	@$(PYTHON_VENV) scripts/docs.py build/site

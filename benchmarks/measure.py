@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,23 +48,22 @@ def finished(row: object) -> None:
 
 
 @contextmanager
-def reading(reader: Callable[[Any], None]) -> Iterator[None]:
+def _told(receivers: list[Callable[[Any], None]], receiver: Callable[[Any], None]) -> Iterator[None]:
+    receivers.append(receiver)
+    try:
+        yield
+    finally:
+        receivers.remove(receiver)
+
+
+def reading(reader: Callable[[Any], None]) -> AbstractContextManager[None]:
     """Pass each row, as soon as it is known, to a function."""
-    _readers.append(reader)
-    try:
-        yield
-    finally:
-        _readers.remove(reader)
+    return _told(_readers, reader)
 
 
-@contextmanager
-def listening(listener: Callable[[str], None]) -> Iterator[None]:
+def listening(listener: Callable[[str], None]) -> AbstractContextManager[None]:
     """Pass what `step` tells to a function."""
-    _listeners.append(listener)
-    try:
-        yield
-    finally:
-        _listeners.remove(listener)
+    return _told(_listeners, listener)
 
 
 def best_of(

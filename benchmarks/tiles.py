@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import trellis
 from benchmarks import Limit, Row, Table, best_of
 from benchmarks.on_spark import once, peak_memory, session
+from trellis.engines.spark.batch.tiles import TileSize
 
 MEMORY = 256_000_000  # bytes that a worker has for a window
 CHAINS = "PATTERN Transfer+ t[] WHERE t[i].source = t[i-1].target AND t[i].amount > t[i-1].amount"
@@ -30,7 +31,7 @@ def run(quick: bool, large: bool = False) -> list[Table]:
 
         def in_tiles(file: Path, tile: int | None) -> None:
             trends: Any = query.detect(spark.read.parquet(str(file)), time="ts", event_id="id", engine="spark")
-            trends.tasks = replace(trends.tasks, memory=memory, tile=tile)
+            trends.tasks = replace(trends.tasks, memory=memory, tile=tile and TileSize(tile))
             counts["in tiles"] = trends.count()
 
         def alone() -> None:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT))
 
 from benchmarks.report import amount  # noqa: E402
 from benchmarks.results import FILE, Line, lines  # noqa: E402
+from scripts import papers  # noqa: E402
 
 PAGES = ("README.md", "docs/performance.md", "docs/spark.md")
 PLOT = "docs/pictures/peers.svg"
@@ -47,7 +48,8 @@ def written(results: dict[str, Any]) -> dict[str, str]:
         page: BLOCK.sub(lambda m: f"{m[1]}\n{blocks[m[2]]}\n\n{m[3]}", (ROOT / page).read_text(encoding="utf-8"))
         for page in PAGES
     }
-    return pages | {PLOT: plot(results)}
+    of_papers = papers.written((ROOT / papers.PAGE).read_text(encoding="utf-8"))
+    return pages | {PLOT: plot(results), papers.PAGE: of_papers}
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------

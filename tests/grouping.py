@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.oracle.structure import groups, kleene_variables, labels
 from tests.strategies import (
     COMPARATORS,
+    EITHER,
     TYPES,
     Case,
     among,
@@ -48,8 +49,8 @@ def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3,
         return made
     if isinstance(made, s.Absent) or not depth or draw(integers(0, 2)):
         return made
-    least, most = draw(st.sampled_from(REPEATED))
-    label = next(names) if draw(st.booleans()) else None
+    least, most = draw(among(tuple(REPEATED)))
+    label = next(names) if draw(EITHER) else None
     policy = draw(st.sampled_from([None, None, *s.Select])) if label is not None and not inside else None
     return s.Group(made, least, most, label, policy)
 
@@ -89,7 +90,7 @@ def between_iterations(draw: Any, pattern: s.Pattern, leaves: list[Any]) -> s.Co
         return s.Attribute(draw(st.sampled_from(inside)), draw(among("xyn")), iteration=at)
 
     op = draw(among(COMPARATORS))
-    if draw(st.booleans()):
+    if draw(EITHER):
         return s.Comparison(op, value(Which.LATER), value(Which.EARLIER))
     which = draw(among((Which.FIRST, Which.LAST, Which.NTH)))
     one = value(which, draw(integers(1, 2)) if which is Which.NTH else None)
@@ -137,8 +138,8 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False) -> Case:
     query = s.QuerySyntax(
         pattern=pattern,
         where=tuple(where),
-        select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
-        report=draw(st.sampled_from(list(s.Report))),
+        select=draw(among((s.Select.ANY, *s.Select))),
+        report=draw(among(tuple(s.Report))),
         within=draw(st.one_of(st.none(), withins(table.clock))),
         **more,
     )

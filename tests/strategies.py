@@ -37,6 +37,7 @@ integers = cache(st.integers)
 among = cache(st.sampled_from)
 """One of some values; built once for equal ones."""
 
+EITHER = st.booleans()
 COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SECOND = 1_000_000
@@ -64,6 +65,9 @@ ATTRIBUTES = {
     "k": ("string", WORDS),
     "b": ("boolean", BOOLEANS),
 }
+
+
+ORDERS = st.permutations(list(ATTRIBUTES))
 
 
 @dataclass(frozen=True)
@@ -165,10 +169,10 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
 
     With `types`, the column `type` holds them.
     """
-    clock = draw(st.sampled_from(CLOCKS))
+    clock = draw(among(CLOCKS))
     time = draw(among(("t", "time")))
     group = draw(st.sampled_from(list(GROUPS)))
-    names = tuple(draw(st.permutations(list(ATTRIBUTES))))
+    names = tuple(draw(ORDERS))
     schema = {time: clock.kind, "g": group, **{name: ATTRIBUTES[name][0] for name in names}}
     if types:
         schema["type"] = "string"
@@ -259,8 +263,8 @@ def numeric(draw: Any, references: Sequence[Reference], depth: int = 2) -> s.Exp
         return s.Call("COALESCE", (inner, draw(NUMBERS)))
     other = draw(st.one_of(NUMBERS, among("xyd").map(at)))
     big = any(isinstance(node, s.Attribute) and node.attr == "n" for node in s.walk(inner))
-    op = draw(st.sampled_from("+-/%" if big else "+-*/%"))
-    left, right = (inner, other) if draw(st.booleans()) else (other, inner)
+    op = draw(among("+-/%" if big else "+-*/%"))
+    left, right = (inner, other) if draw(EITHER) else (other, inner)
     return s.Arithmetic(op, left, right)
 
 
@@ -272,7 +276,7 @@ def comparisons(draw: Any, left: Sequence[Reference], right: Sequence[Reference]
         return s.Comparison(op, draw(numeric(left)), draw(numeric(right)))
     attr = draw(among("xxyydkb"))
     other = draw(st.sampled_from(left))(attr)
-    if attr in "xyd" and draw(st.booleans()):
+    if attr in "xyd" and draw(EITHER):
         other = s.Arithmetic(draw(among("+-*")), other, draw(NUMBERS))
     return s.Comparison(op, other, draw(st.sampled_from(right))(attr))
 
@@ -286,7 +290,7 @@ def simple(draw: Any, at: Reference, clock: Clock) -> s.Condition:
     if shape == 2:
         return s.Comparison(draw(among(COMPARATORS)), at("k"), draw(STRINGS))
     if shape == 3:
-        if draw(st.booleans()):
+        if draw(EITHER):
             return s.Membership(at("k"), tuple(draw(st.lists(STRINGS, min_size=1, max_size=3))))
         return s.Membership(draw(numeric([at], 1)), tuple(draw(st.lists(NUMBERS, min_size=1, max_size=3))))
     if shape == 4:
@@ -540,10 +544,10 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
         elif partition:
             kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))
-    elif draw(st.booleans()):
+    elif draw(EITHER):
         clauses["order_by"] = draw(orders(var, kleene))
         clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
-        clauses["per_window"] = clauses["limit"] is not None and draw(st.booleans())
+        clauses["per_window"] = clauses["limit"] is not None and draw(EITHER)
         clauses["offset"] = draw(integers(0, 2))
         if clauses["limit"] is not None and draw(integers(0, 2)) == 0:
             clauses["limit_per"] = tuple(draw(_values(var, kleene)))
@@ -566,7 +570,7 @@ def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = Tru
     With `across`, conditions may also name FIRST(s), LAST(s) and s[k]. Without `clauses` there is no HAVING,
     RETURN, AGGREGATE, ORDER BY, LIMIT or OFFSET.
     """
-    typed = draw(st.booleans())
+    typed = draw(EITHER)
     table = draw(tables(types=["E", "E", "F", None] if typed else [], most=most))
     clock, var = table.clock, "s"
     kinds = _conditions(var, clock, across)
@@ -579,8 +583,8 @@ def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = Tru
         pattern=s.Kleene("E", var),
         where=tuple(where),
         having=draw(havings()) if clauses else (),
-        select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
-        report=draw(st.sampled_from(list(s.Report))),
+        select=draw(among((s.Select.ANY, *s.Select))),
+        report=draw(among(tuple(s.Report))),
         within=draw(withins(clock)),
         **(draw(outputs(var, partition)) if clauses else {}),
     )
@@ -633,7 +637,7 @@ def patterns(draw: Any, most_leaves: int = 4, nots: int = 5) -> s.Pattern:
     return not_empty(draw(_pattern(most_leaves, names, absent, depth=2)))
 
 
-BOUNDS = [*[(1, None)] * 6, (0, None), (2, None), (2, 2), (1, 2), (0, 2), (2, 3), (3, None)]
+BOUNDS = (*[(1, None)] * 6, (0, None), (2, None), (2, 2), (1, 2), (0, 2), (2, 3), (3, None))
 
 
 @st.composite
@@ -642,7 +646,7 @@ def leaves_of(draw: Any, types: Sequence[str], name: str, shape: str) -> s.Patte
     type_ = draw(st.sampled_from(types))
     if shape == "single":
         return s.Single(type_, name, draw(integers(0, 4)) == 0)
-    return s.Kleene(type_, name, *draw(st.sampled_from(BOUNDS)))
+    return s.Kleene(type_, name, *draw(among(BOUNDS)))
 
 
 def not_empty(pattern: Any) -> Any:
@@ -667,7 +671,7 @@ def _pattern(draw: Any, leaves: int, names: Any, absent: Absents, depth: int) ->
         return draw(_sequence([leaf], absent)) if draw(integers(0, 5)) == 0 else leaf
     left = draw(st.integers(1, leaves - 1))
     shares = [left, leaves - left]
-    if shape == "seq" and leaves >= 3 and draw(st.booleans()):
+    if shape == "seq" and leaves >= 3 and draw(EITHER):
         shares = [1, 1, leaves - 2]
     parts = [draw(_pattern(share, names, absent, depth - 1)) for share in shares]
     if shape == "or":
@@ -698,7 +702,7 @@ def _absent(draw: Any, absent: Absents) -> s.Absent:
         edge = s.Absent((s.Single(draw(st.sampled_from(TYPES)), next(absent.names)),))
         return s.Absent((s.Seq((edge, *made.parts) if draw(st.booleans()) else (*made.parts, edge)),))
     if draw(integers(0, 2)) == 0:
-        label = f"q{next(absent.names)}" if draw(st.booleans()) else None
+        label = f"q{next(absent.names)}" if draw(EITHER) else None
         made = s.Group(made, *draw(st.sampled_from([(1, None), (2, None), (2, 2), (2, 3)])), label)
     return s.Absent((made,))
 
@@ -710,9 +714,9 @@ def _sharing(draw: Any, arms: list[s.Pattern]) -> tuple[s.Pattern, ...]:
     same = isinstance(first, type(second)) and isinstance(first, (s.Single, s.Kleene))
     if isinstance(first, s.Single) and first.optional:
         return first, second
-    if same and draw(st.booleans()):
+    if same and draw(EITHER):
         return first, first
-    if isinstance(first, s.Single) and isinstance(second, s.Seq) and draw(st.booleans()):
+    if isinstance(first, s.Single) and isinstance(second, s.Seq) and draw(EITHER):
         return first, s.Seq((first, *second.parts[1:]))
     return first, second
 
@@ -743,7 +747,7 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
             until = None
             if draw(integers(0, 3)) == 0:
                 until = draw(simple(attribute_of(var), clock))
-                if before and draw(st.booleans()):
+                if before and draw(EITHER):
                     until = draw(comparisons([attribute_of(var)], [attribute_of(draw(st.sampled_from(before)))]))
             return replace(pattern, policy=draw(words), greedy=draw(integers(0, 2)) == 0, until=until)
         case s.Or(arms=arms) if arms[0] == arms[1]:  # they share a variable, which is declared alike
@@ -755,8 +759,8 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
             for part in parts:
                 new = draw(worded(part, clock, before))
                 first = all(isinstance(one, s.Absent) for one in made)
-                if not first and not isinstance(part, s.Absent) and draw(st.booleans()):
-                    new = s.PolicyStep(draw(st.sampled_from(list(s.Select))), new)
+                if not first and not isinstance(part, s.Absent) and draw(EITHER):
+                    new = s.PolicyStep(draw(among(tuple(s.Select))), new)
                 made.append(new)
                 if not isinstance(part, s.Absent):
                     absent = {leaf.var for one in s.absent_patterns(part) for leaf in s.leaves(one)}
@@ -794,8 +798,8 @@ def general_case(
         pattern=pattern,
         **more,
         where=tuple(conditions),
-        select=draw(st.sampled_from(list(s.Select))),
-        report=draw(st.sampled_from(list(s.Report))),
+        select=draw(among(tuple(s.Select))),
+        report=draw(among(tuple(s.Report))),
         within=draw(_perhaps_withins(table.clock)),
     )
     return Case(query, table.rows, table.options, table.schema)
@@ -906,7 +910,7 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
     table = draw(tables(types=types, most=most))
     where: list[s.Condition] = []
     for leaf in leaves:
-        if isinstance(leaf, s.Kleene) and draw(st.booleans()):
+        if isinstance(leaf, s.Kleene) and draw(EITHER):
             op, attr = draw(among((">", ">=", "<", "!=", "="))), draw(among("xy"))
             where.append(
                 s.Comparison(op, s.Attribute(leaf.var, attr, Which.LATER), s.Attribute(leaf.var, attr, Which.EARLIER))
@@ -918,7 +922,7 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
             second = draw(among((Which.EACH, Which.FIRST))) if isinstance(right, s.Kleene) else Which.EACH
             op = draw(among(("<", "<=", ">", "!=", "=")))
             where.append(s.Comparison(op, s.Attribute(left.var, attr, first), s.Attribute(right.var, attr, second)))
-    if len(leaves) > 2 and draw(st.booleans()):
+    if len(leaves) > 2 and draw(EITHER):
         op, attr = draw(among(("<", "<=", ">", "!=", "="))), draw(among("xy"))
         where.append(s.Comparison(op, s.Attribute(leaves[0].var, attr), s.Attribute(leaves[2].var, attr)))
     if draw(integers(0, 3)) == 0:
@@ -931,7 +935,7 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
         pattern=pattern,
         where=tuple(where),
         having=draw(havings()),
-        report=draw(st.sampled_from(list(s.Report))),
+        report=draw(among(tuple(s.Report))),
         within=draw(_perhaps_withins(table.clock)),
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )
@@ -965,16 +969,16 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
         where.append(s.PartitionClause((s.Name("g"),)))
     leaf = draw(st.sampled_from(leaves))
     pattern: s.Pattern = s.Seq(tuple(leaves)) if len(leaves) > 1 else leaves[0]
-    if nots and draw(st.booleans()):
+    if nots and draw(EITHER):
         pattern = draw(_sequence(leaves, Absents(4)))
         names = [n.var for node in s.walk(pattern) if isinstance(node, s.Absent) for n in node.events]
-        if names and draw(st.booleans()):
+        if names and draw(EITHER):
             where.append(draw(constant(draw(st.sampled_from(names)), table.clock)))
     query = s.QuerySyntax(
         pattern=pattern,
         where=tuple(where),
         having=draw(havings()),
-        report=draw(st.sampled_from(list(s.Report))),
+        report=draw(among(tuple(s.Report))),
         within=draw(st.one_of(st.none(), withins(table.clock), withins(table.clock))),
         **draw(outputs(leaf.var, partition, False)),
     )
@@ -1061,7 +1065,7 @@ def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4, table: Table |
 @st.composite
 def so_far(draw: Any, var: str, before: Sequence[s.Single | s.Kleene] = ()) -> s.Condition:
     """Draw a condition on an event of a Kleene variable and those so far; `before` are leaves that come before it."""
-    inclusive = draw(st.booleans())
+    inclusive = draw(EITHER)
     shape = draw(integers(0, 7))
     own = s.Attribute(var, draw(among("xyd")))
     op = draw(among(COMPARATORS))
@@ -1076,15 +1080,15 @@ def so_far(draw: Any, var: str, before: Sequence[s.Single | s.Kleene] = ()) -> s
         function = draw(among(("SUM", "AVG", "MIN", "MAX")))
         number = s.Prefix(function, var, draw(among("xyd")), inclusive)
         other: s.Expression = own
-        if before and draw(st.booleans()):
+        if before and draw(EITHER):
             other = draw(of_whole(draw(st.sampled_from(before))))
         elif shape == 3:
             other = s.Arithmetic(draw(among("+-*")), own, draw(NUMBERS))
         elif shape == 4:
             other = s.Attribute(var, "x", Which.FIRST)
         elif shape == 5:
-            other = s.Prefix("COUNT", var, None, draw(st.booleans()))
-        left, right = (other, number) if draw(st.booleans()) else (number, other)
+            other = s.Prefix("COUNT", var, None, draw(EITHER))
+        left, right = (other, number) if draw(EITHER) else (number, other)
         found = s.Comparison(op, left, right)
     more = draw(integers(0, 5))
     if more == 0:
@@ -1157,11 +1161,11 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
     table = draw(tables(types=[*TYPES * 3], most=most))
     negated = {id(leaf) for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
     leaves = [n for n in s.walk(pattern) if isinstance(n, (s.Single, s.Kleene)) and id(n) not in negated]
-    where: list[s.Condition] = draw(general_conditions(pattern, table.clock)) if draw(st.booleans()) else []
+    where: list[s.Condition] = draw(general_conditions(pattern, table.clock)) if draw(EITHER) else []
     for i, leaf in enumerate(leaves):
-        if isinstance(leaf, s.Kleene) and not general and draw(st.booleans()):
+        if isinstance(leaf, s.Kleene) and not general and draw(EITHER):
             where.append(draw(so_far(leaf.var, leaves[:i])))
-    if draw(st.booleans()):
+    if draw(EITHER):
         where.append(draw(whole(leaves)))
     partition = ("g",) if draw(integers(0, 4)) == 0 else ()
     if partition:
@@ -1172,8 +1176,8 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
         pattern=pattern,
         where=tuple(where),
         having=having,
-        select=draw(st.sampled_from([s.Select.ANY, *s.Select])),
-        report=draw(st.sampled_from(list(s.Report))),
+        select=draw(among((s.Select.ANY, *s.Select))),
+        report=draw(among(tuple(s.Report))),
         within=draw(_perhaps_withins(table.clock)),
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),
     )

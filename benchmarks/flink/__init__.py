@@ -17,7 +17,7 @@ from benchmarks.measure import ROOT, Timing, step
 
 PACKAGE = "apache-flink-libraries==2.3.0"
 HOME = ROOT / ".venv" / "flink"
-SOURCES = [Path(__file__).parent / name for name in ("FlinkPeer.java", "FlinkSql.java")]
+SOURCES = [Path(__file__).parent / name for name in ("FlinkPeer.java", "FlinkSql.java", "FlinkLatency.java")]
 # What Flink needs to see of the inside of Java since version 16.
 OPENED = [f"java.base/java.{name}" for name in ("lang", "util", "time", "util.concurrent", "nio", "net", "math")]
 TASKS = 2
@@ -59,19 +59,7 @@ def _found(program: str, events: pa.Table, patience: float, before: list[str], b
         path = Path(folder) / "events.csv"
         csv.write_csv(events, path, csv.WriteOptions(include_header=False, quoting_style="none"))
         step(f"{program}: {' '.join(before)}, {events.num_rows:,} events")
-        opened = [flag for name in OPENED for flag in ("--add-opens", f"{name}=ALL-UNNAMED")]
-        command = [
-            "java",
-            "-Xmx6g",
-            *opened,
-            "-cp",
-            _classpath(classes),
-            program,
-            *before,
-            str(path),
-            *behind,
-            str(TASKS),
-        ]
+        command = [*_java(classes), program, *before, str(path), *behind, str(TASKS)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=patience + 60, check=False)
         except subprocess.TimeoutExpired:
@@ -81,6 +69,19 @@ def _found(program: str, events: pa.Table, patience: float, before: list[str], b
         raise RuntimeError(f"{program} did not run: {done.stderr[-2000:]}")
     seconds = int(words[-1]) / 1000
     return FlinkAnswer(int(words[-4 if program == "FlinkSql" else -3]), Timing(seconds, 0))
+
+
+def flink_over_files(folder: str, emit: str) -> subprocess.Popen[str]:
+    """Start FlinkCEP over a directory in which files keep arriving: see `FlinkLatency.java`."""
+    return subprocess.Popen(
+        [*_java(_compiled()), "FlinkLatency", folder, emit, str(TASKS)],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+
+
+def _java(classes: Path) -> list[str]:
+    opened = [flag for name in OPENED for flag in ("--add-opens", f"{name}=ALL-UNNAMED")]
+    return ["java", "-Xmx6g", *opened, "-cp", _classpath(classes)]
 
 
 def _compiled() -> Path:

@@ -41,7 +41,7 @@ class Exact:
 
     sets: list[frozenset[str]]
 
-    def has(self, names: frozenset[str]) -> np.ndarray:
+    def has(self, names: frozenset[str], begin: int = 0) -> np.ndarray:
         return np.array([bool(names & one) for one in self.sets], np.bool_)
 
 
@@ -197,7 +197,7 @@ class Erring:
     exact: Exact
     seed: int
 
-    def has(self, names: frozenset[str]) -> np.ndarray:
+    def has(self, names: frozenset[str], begin: int = 0) -> np.ndarray:
         found = np.zeros(len(self.exact.sets), np.bool_)
         for name in names:
             rng = np.random.default_rng([self.seed, ord(name)])

@@ -47,7 +47,7 @@ class WalkedTree:
     visited
         How many nodes and leaves were looked at.
     known
-        The leaves of names that were looked up already.
+        The leaves of names that were looked up already, and from which leaf on.
     """
 
     filters: Filters
@@ -56,7 +56,7 @@ class WalkedTree:
     node_rows: NDArray[np.uint64]
     leaf_rows: NDArray[np.uint64]
     visited: int = 0
-    known: dict[frozenset[str], NDArray[np.bool_]] = field(default_factory=dict)
+    known: dict[frozenset[str], tuple[int, NDArray[np.bool_]]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tree: FilterTree, entries: np.ndarray, filters: Filters) -> WalkedTree:
@@ -71,16 +71,16 @@ class WalkedTree:
         rows = np.ascontiguousarray(nodes["filter"]) if len(nodes) else np.zeros((0, filters.bits // 64), np.uint64)
         return cls(filters, ends - begins, first, rows, filters.rows())
 
-    def has(self, names: Iterable[str]) -> NDArray[np.bool_]:
-        """Return which leaves may hold one of some names, by walks from the top."""
+    def has(self, names: Iterable[str], begin: int = 0) -> NDArray[np.bool_]:
+        """Return which leaves from one on may hold one of some names, by walks from the top."""
         wanted = frozenset(names)
-        if wanted not in self.known:
+        if self.known.get(wanted, (len(self.leaf_rows) + 1,))[0] > begin:
             hashes = hashes_of(pa.array(sorted(wanted), pa.large_string()))
             items = kernel.positions(hashes, self.filters.hashes, self.filters.bits)
             out = np.zeros(len(self.leaf_rows), np.bool_)
-            self.visited += walking.walk(self.spans, self.nodes, self.node_rows, self.leaf_rows, items, 0, out)
-            self.known[wanted] = out
-        return self.known[wanted]
+            self.visited += walking.walk(self.spans, self.nodes, self.node_rows, self.leaf_rows, items, begin, out)
+            self.known[wanted] = begin, out
+        return self.known[wanted][1]
 
     def anew(self) -> WalkedTree:
         """Return the tree for another question, for which nothing was looked at yet."""

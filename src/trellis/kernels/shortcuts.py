@@ -28,7 +28,10 @@ _in_pass: Any = errors.new_error_context  # type: ignore[attr-defined]
 _call_type: Any = types.BaseFunction.get_call_type
 _run: Any = postproc.PostProcessor.run
 
+_get_size: Any = base.BaseContext.get_abi_sizeof
+
 _known: dict[Any, tuple[Any, Any]] = {}
+_sizes: dict[str, int] = {}
 
 
 @contextmanager
@@ -92,6 +95,14 @@ def _add_variables(value: Any, variables: list[Any]) -> None:
             _add_variables(one, variables)
 
 
+def _size_of(self: Any, kind: Any) -> int:
+    """Return how many bytes an LLVM type takes, as it was found before: Numba has a module printed and read for it."""
+    text = str(kind)
+    if text not in _sizes:
+        _sizes[text] = _get_size(self, kind)
+    return _sizes[text]
+
+
 def _process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
     """Bring a function in order after a pass; without the variables that live at blocks unless something needs them."""
     if emit_dels or self.func_ir.is_generator:
@@ -120,6 +131,7 @@ _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (postproc.PostProcessor, "run", _process),
     (compiler_machinery.PassManager, "_runPass", _run_pass),
     (base, "_has_loc", cache(base._has_loc)),
+    (base.BaseContext, "get_abi_sizeof", _size_of),
     (lowering.Lower, "lower_getitem", lower_getitem),
     (lowering.Lower, "lower_setitem", lower_setitem),
     (NRTContext, "get_meminfos", get_meminfos),

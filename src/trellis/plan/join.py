@@ -85,12 +85,6 @@ class FixedJoin:
     arms: tuple[JoinArm, ...]
     common: tuple[JoinArm, ...] = ()
 
-    @property
-    def is_sequence(self) -> bool:
-        """Whether its events follow one another in the order of the pattern."""
-        arm = self.arms[0]
-        return len(self.arms) == 1 and len(arm.order) == len(arm.variables) * (len(arm.variables) - 1) // 2
-
 
 def fixed_join(bound: BoundQuery) -> FixedJoin | None:
     """Return the pattern of a query as joins; None if it repeats, or has too many arms.

@@ -123,6 +123,8 @@ def position_graph(
 def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     if bound.report is s.Report.MAXIMAL or graph.compared or graph.before or graph.after:
         return False
+    if graph.span and set(graph.firsts) & set(graph.lasts):  # such a start stands twice, and a span has one
+        return False
     others = [(source, target) for source, target in graph.steps if source != target]
     optional = any(source in graph.lasts or target in graph.firsts for source, target in others)
     if optional and bound.report is not s.Report.ANY:  # an index tells whether a variable goes on by itself alone

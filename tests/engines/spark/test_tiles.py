@@ -8,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 import trellis
+from trellis.engines.spark.batch import tiles
 from trellis.engines.spark.batch.ranges import TaskSettings
+from trellis.engines.spark.batch.tiles import TileSize
 from trellis.errors import DataError, GroupTooLarge
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*share")
@@ -22,15 +24,20 @@ def transfers(n: int) -> pa.Table:
     return pa.table({"ts": draw.integers(0, n, n), "id": np.arange(n), "x": draw.random(n), **columns, "bank": bank})
 
 
-def test_large_groups_are_counted_in_tiles_and_small_ones_as_ever(spark: SparkSession) -> None:
+def test_large_groups_are_counted_in_tiles_and_small_ones_as_ever(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut, whole = [], tiles.TiledCount.of
+    monkeypatch.setattr(tiles.TiledCount, "of", lambda *given: cut.append(whole(*given)) or cut[-1])  # type: ignore[func-returns-value]
     table = transfers(4300)
     frame = spark.createDataFrame(table)
     query = trellis.query("PATTERN T+ t[] WHERE [bank] AND t[i].src = t[i-1].dest WITHIN 9000 SLIDE 9000")
     trends = query.detect(frame, time="ts", event_id="id")
-    trends.tasks = TaskSettings(memory=400_000)  # three tiles with a word for each number, four with five
+    trends.tasks = TaskSettings(tile=TileSize(memory=400_000))  # three tiles of one word, four of five
     before = {key: spark.conf.get(key, None) for key in SETTINGS}
     here = query.detect(table, time="ts", event_id="id")
     assert trends.counts().to_arrow().equals(here.counts().to_arrow())
+    assert [group.tiling.tiles for group in cut] == [3, 4]
     assert trends.statistics == here.statistics
     assert {key: spark.conf.get(key, None) for key in SETTINGS} == before
     assert max(map(int, here.counts().to_arrow()["count_text"].to_pylist())) > 2**64  # several words for a number
@@ -44,6 +51,6 @@ def test_what_cannot_be_tiled_is_refused_with_its_size(spark: SparkSession) -> N
         trends.count()
     twice = frame.withColumn("id", frame.id % 199_999)
     trends = trellis.query("PATTERN T+ t[] WHERE t[i].x > t[i-1].x + 100000").detect(twice, event_id="id")
-    trends.tasks = TaskSettings(tile=60_000)
+    trends.tasks = TaskSettings(tile=TileSize(60_000))
     with pytest.raises(DataError, match="id"):
         trends.count()

@@ -64,3 +64,12 @@ def test_short_spans_are_counted_by_graphs(report: str) -> None:
     assert listed.tolist() == operator.counts
     if report == "any":
         assert operator.structure.exploration.counts(operator.events.groups) == operator.counts
+
+
+def test_a_start_of_a_span_that_is_a_match_and_goes_on() -> None:
+    events = pa.table({"t": [0, 1, 2], "x": [0, 0, 1]})
+    text = "PATTERN SEQ(A a, A? b) WHERE a.x < b.x REPORT any WITHIN 8"
+    found = trellis.query(text).detect(events, time="t", engine="local").to_arrow()
+    assert list(zip(found["a"].to_pylist(), found["b"].to_pylist(), strict=True)) == [
+        (0, None), (0, 2), (1, None), (1, 2), (2, None)
+    ]  # fmt: skip

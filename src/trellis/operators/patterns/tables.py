@@ -19,10 +19,10 @@ from trellis.events.columns.program import ProgramTables, TooWideForKernels, com
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
-from trellis.kernels.expression.program import COMPARE_COLUMNS, EQUAL
 from trellis.language.absent import without_edges
 from trellis.language.bound import Reference, WindowKind, columns_of
 from trellis.language.syntax import Which
+from trellis.operators.patterns.buckets import bucket_tables
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
 from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables
@@ -95,6 +95,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     )
     terms = _terms(guard_terms, alphabet, registers)
     rows = _Rows(len(events))
+    buckets, bucket_rows = bucket_tables(guard_terms, programs, variables, alphabet, terms[t.T_BEGINS])
     parts = [
         states.tables(alphabet),
         letter_tables(alphabet, registers.slots, before if timed else {}) | _gathers(guard_terms, alphabet, registers),
@@ -102,7 +103,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
         registers.tables(events.columns, rows),
         _events(events, variables, alphabet, rows),
         _forbidden(variables, guard_terms),
-        _buckets(guard_terms, programs, variables, alphabet, terms, rows),
+        buckets,
     ]
     numbers = {
         t.VARIABLES: len(alphabet.letters),
@@ -119,6 +120,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
         t.ALONE: len(alone),
         t.EDGED: int(any(without_edges(one.pattern)[1] is not one.pattern for one in plan.bound.absent_patterns)),
     }
+    rows.add(t.B_BUCKET, bucket_rows)
     lists = {field: values for part in parts for field, values in part.items()}
     tables = t.pack(numbers | rows.first, lists)
     slots = tuple(registers.slots)
@@ -172,6 +174,7 @@ class _Registers:
         self.alphabet = alphabet
         self.slots: dict[Register, int] = {}
         self._columns: dict[Register, set[str]] = {}
+        self._coded: dict[tuple[str, ...], tuple[Ints, Ints]] = {}  # of registers that remember events
         most: dict[str, int] = {}
         for one in guard_terms:
             for reference in one.references:
@@ -280,9 +283,12 @@ class _Registers:
                 codes = np.where(codes < 0, WIDEST, codes if register.greatest else -codes)
             if register.kind is RegisterKind.BEST:
                 codes = np.where(codes < 0, -WIDEST, codes if register.greatest else -codes)
-        else:
-            codes = row_codes([columns[name] for name in sorted(self._columns[register])])
-        return _alike(codes), codes.astype(np.int64), register.kind
+            return _alike(codes), codes.astype(np.int64), register.kind
+        names = tuple(sorted(self._columns[register]))
+        if names not in self._coded:
+            codes = row_codes([columns[name] for name in names])
+            self._coded[names] = _alike(codes), codes.astype(np.int64)
+        return *self._coded[names], register.kind
 
 
 def _alike(codes: Ints) -> Ints:
@@ -561,61 +567,3 @@ def _forbidden(variables: Variables, guard_terms: tuple[GuardTerm, ...]) -> dict
         t.C_FIRST: first,
         t.C_TUPLES: np.concatenate(tuples),
     }
-
-
-def _buckets(
-    guard_terms: tuple[GuardTerm, ...], programs: ProgramTables, variables: Variables, alphabet: Alphabet,
-    terms: Mapping[int, Ints], rows: _Rows,
-) -> dict[int, Ints]:  # fmt: skip
-    """Return the events by value for terms that equate two events."""
-    size = rows.size
-    of_term = np.full((len(guard_terms), max(1, len(alphabet.letters))), -1, np.int64)
-    reference: list[int] = []
-    buckets: list[Ints] = []
-    begins, lists, first = [np.zeros(1, np.int64)], [], 0
-    total = 0
-    for number, one in enumerate(guard_terms):
-        instructions = programs.instructions(number)
-        code = instructions[0]
-        apart = one.absent is not None or one.over or one.stated
-        if apart or len(instructions) > 1 or code[0] != COMPARE_COLUMNS or code[1] != EQUAL:
-            continue
-        sides = [(code[2], int(code[3])), (code[4], int(code[5]))]
-        for (own, mine), (other, theirs) in (sides, sides[::-1]):
-            if not _is_found(one.references[mine], one.references[theirs], one):
-                continue
-            name = one.references[mine].var
-            coded, there = programs.programs.ints, programs.programs.there
-            variable, beside = alphabet.view(name).variable, alphabet.view(one.references[theirs].var)
-            if variable is None or (beside.variable == variable and beside.name != name and not beside.source):
-                continue  # both views may take the event
-            usable = np.flatnonzero(variables.usable[variable] & there[own, :size])
-            values, which = np.unique(coded[own, usable], return_inverse=True)
-            place = np.minimum(np.searchsorted(values, coded[other, :size]), max(len(values) - 1, 0))
-            found = there[other, :size] & (values[place] == coded[other, :size] if len(values) else False)
-            of_term[number, alphabet.takers(name)] = len(buckets)
-            buckets.append(np.where(found, place + first, -1))
-            reference.append(int(terms[t.T_BEGINS][number]) + theirs)
-            lists.append(usable[np.argsort(which, kind="stable")])
-            begins.append(total + np.cumsum(np.bincount(which, minlength=len(values))))
-            total += len(usable)
-            first += len(values)
-    rows.add(t.B_BUCKET, buckets)
-    return {
-        t.B_OF_TERM: of_term.ravel(),
-        t.B_REFERENCE: ints(reference),
-        t.B_BEGINS: np.concatenate(begins),
-        t.B_EVENTS: np.concatenate([*lists, np.empty(0, np.int64)]),
-    }
-
-
-def _is_found(own: Reference, other: Reference, one: GuardTerm) -> bool:
-    """Return whether the new event is the one side of a term, and the other side one event that is remembered."""
-    if own.which not in (Which.EACH, Which.LATER) or other.which is Which.UPTO or one.result:
-        return False
-    if other.function:
-        return True
-    if own.var == other.var:
-        return own.which is Which.LATER and other.which is Which.EARLIER
-    register = one.register(other)
-    return register is not None and register.kind not in (RegisterKind.SET, RegisterKind.PAIRS)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
-import sys
 from itertools import pairwise
 from typing import Any
 
@@ -148,52 +145,6 @@ def test_removals_that_must_find_something(spark: SparkSession) -> None:
         graph.change(Change(add_edges=[(1, 2), (9, 3), (3, 4)]))
         with pytest.raises(UsageError, match="to remove, which the change"):
             len(graph)
-
-
-LARGE = """
-import json, resource, sys
-import trellis
-from pyspark.sql import functions as f
-from trellis.engines.spark.session.session import get_session
-from trellis.graphs import Components, Operator, Splitter, time_windows
-
-class Groups(Operator):
-    output = {"groups": "int64", "accounts": "int64", "sample": "int64"}
-
-    def on_event(self, event):
-        self.manipulate_graph(add_edges=[(event.payer, event.payee, event.document)])
-
-    def on_close(self):
-        found = self.execute(Components()).to_dict()
-        sample = len(self.graph.edge(0, 7919 % 4000))
-        yield {"groups": len(set(found.values())), "accounts": len(found), "sample": sample}
-
-number = int(sys.argv[1])
-session = get_session("local[2]", {"spark.driver.memory": "512m", "spark.sql.shuffle.partitions": 16})
-heap = session._jvm.java.lang.Runtime.getRuntime().maxMemory()
-numbers = session.range(number).select(f.col("id").alias("time"), "id")
-payer = f.col("id") % 4000
-events = numbers.select(
-    "time", "id", payer.alias("payer"), ((payer + 7919 * (1 + f.floor(f.col("id") / 4000))) % 4000).alias("payee"),
-    f.repeat(f.sha2(f.col("id").cast("string"), 256), 55).alias("document"),
-)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-found = trellis.pipeline(time_windows(10**9), Groups).run(events, event_id="id", graphs="distributed")
-row = found.toArrow().to_pylist()[0]
-grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before
-print(json.dumps({"heap": heap, "graph": number * 64 * 55, "grown": grown, **{k: row[k] for k in Groups.output}}))
-"""
-
-
-@pytest.mark.slow
-def test_a_graph_larger_than_the_heap() -> None:
-    number = 200_000
-    done = subprocess.run([sys.executable, "-c", LARGE, str(number)], capture_output=True, text=True, timeout=900)
-    assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["graph"] > 1.2 * told["heap"]  # tasks run in that heap too
-    assert told["grown"] < told["graph"] / 2
-    assert (told["groups"], told["accounts"], told["sample"]) == (1, 4000, 64 * 55)
 
 
 class Peeks(Operator):

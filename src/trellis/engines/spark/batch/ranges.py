@@ -18,6 +18,7 @@ import pyarrow as pa
 from trellis.digits import digits_of, number_of
 from trellis.engines.spark.batch.operate import Work, make_slice
 from trellis.engines.spark.batch.sink import RemoteSink, Sink, WrittenFile, report, task_number
+from trellis.engines.spark.batch.tiles import TileSize
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.ship.shared import load, save
 from trellis.engines.spark.split.rows import whole_groups
@@ -54,8 +55,8 @@ class TaskSettings:
     sink, remote
         Where tasks write to: a directory, or storage elsewhere.
     tile
-        Events of a tile, if groups of more than twice as many are counted in tiles; None: those that a task has no
-        memory for.
+        The size of a tile, if groups of more than twice as many events are counted in tiles; None: those that a task
+        has no memory for.
     """
 
     at_once: int = 2_000_000
@@ -63,7 +64,7 @@ class TaskSettings:
     memory: int | None = None
     sink: type[Sink] = Sink
     remote: type[RemoteSink] = RemoteSink
-    tile: int | None = None
+    tile: TileSize | None = None
 
 
 @dataclass(frozen=True)

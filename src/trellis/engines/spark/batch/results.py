@@ -247,8 +247,8 @@ class SparkResults(Results):
 
     def _counted(self, what: str, schema: pa.Schema, plan: Plan) -> pa.Table:
         """Return the numbers of results of all groups; a group that does not fit a task is counted in tiles."""
-        tile = TileSize(self.tasks.tile)
-        if tile.events is None or not can_be_tiled(plan):
+        tile = self.tasks.tile if can_be_tiled(plan) else None
+        if tile is None:
             try:
                 return self._answer(what, schema, plan, True)
             except GroupTooLarge as problem:

@@ -6,6 +6,7 @@ needs them. A question about some vertices fetches what the frames say of these;
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any
@@ -33,7 +34,8 @@ from trellis.graphs.graph import Change, Graph
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.program import VertexProgram
 
-AT_ONCE, BYTES_AT_ONCE, PIECES = 50_000, 8 << 20, 24
+AT_ONCE, BYTES_AT_ONCE = 50_000, 4 << 20  # changes that the driver holds
+PIECES, RUNS = 4, 24
 FETCHED = 200_000  # edges that are kept of those that questions have fetched
 INT, TEXT = pa.int64(), pa.string()
 
@@ -62,7 +64,8 @@ class DistributedGraph:
         self._session, self._at_once = session, at_once
         self._kind: pa.DataType | None = None  # of ids
         self._frames: GraphFrames | None = None
-        self._pieces: list[DataFrame] = []  # changes that are on the cluster
+        self._runs: list[DataFrame] = []  # changes that are on the cluster
+        self._pieces: list[DataFrame] = []  # those that came there last; the driver still holds what they were made of
         self._log: list[tuple[Any, ...]] = []  # changes that are here: kind, a, b, data, strict
         self._seq, self._bytes = 0, 0
         self._removes, self._strict = False, False
@@ -128,6 +131,10 @@ class DistributedGraph:
             self._pieces.append(settled(self._session.createDataFrame(self._log_table())))
             self._log, self._bytes = [], 0
         if len(self._pieces) >= PIECES:
+            self._runs.append(settled(reduce(DataFrame.union, self._pieces)))
+            self._pieces = []
+            gc.collect()  # frames of PySpark's are in cycles, and as long as one is here the JVM holds its rows
+        if len(self._runs) >= RUNS:
             self.settle()
 
     def _log_table(self) -> pa.Table:
@@ -143,14 +150,19 @@ class DistributedGraph:
     def settle(self) -> GraphFrames | None:
         """Make all changes and return the graph; None of one that never had a vertex."""
         self._unchecked.discard(self)
-        if not self._log and not self._pieces:
+        if not self._log and not self._pieces and not self._runs:
             return self._frames
-        pieces = [*self._pieces, *([self._session.createDataFrame(self._log_table())] if self._log else [])]
+        pieces = [
+            *self._runs,
+            *self._pieces,
+            *([self._session.createDataFrame(self._log_table())] if self._log else []),
+        ]
         log = reduce(DataFrame.union, pieces)
         before = self._frames or self._nothing()
         found = merged(before, settled(log, eager=False), self._removes, self._strict)
         self._frames = GraphFrames(settled(found.vertices), settled(found.edges))
-        self._pieces, self._log, self._bytes, self._removes, self._strict = [], [], 0, False, False
+        self._runs, self._pieces, self._log = [], [], []
+        self._bytes, self._removes, self._strict = 0, False, False
         self._fetched = {}
         return self._frames
 
@@ -223,7 +235,7 @@ class DistributedGraph:
 
     def _near(self, vertex: Any) -> Graph:
         """Return a graph that agrees with this one on a vertex and its edges."""
-        if self._pieces:
+        if self._pieces or self._runs:
             self.settle()
         try:
             vertices, edges = self._fetch(vertex) if self._frames is not None else ([], [])

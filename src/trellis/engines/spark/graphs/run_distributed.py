@@ -21,7 +21,9 @@ from trellis.errors import UsageError
 from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row
 
-ROWS_AT_ONCE = 50_000
+ROWS_AT_ONCE, SAMPLE = 50_000, 100
+BYTES_AT_ONCE = 768 << 10  # of a piece of the events: Spark sends less than 1 MiB to the driver directly
+PACKED = 1 << 18  # bytes of a packed batch: Spark makes several copies of it on its way
 
 
 def unmerged(job: Job, events: DataFrame) -> list[DataFrame]:
@@ -60,16 +62,22 @@ def in_order(job: Job, events: DataFrame) -> Iterator[pa.Table]:
     inner = events.toDF(*map(column_name, range(len(names))))
     assert job.shape.event_id is not None
     order = [column_name(names.index(name)) for name in (job.shape.time, job.shape.event_id)]
-    for row in inner.orderBy(*order).mapInArrow(_pack, "batch binary").toLocalIterator():
+    sample = inner.limit(SAMPLE).toArrow()
+    at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * max(1, sample.num_rows) // max(1, sample.nbytes)))
+    pieces = -(-inner.count() // at_once) or 1  # one comes to the driver at a time
+    ranged = inner.repartitionByRange(pieces, *order).sortWithinPartitions(*order)
+    for row in ranged.mapInArrow(_pack, "batch binary").toLocalIterator():
         yield pa.ipc.open_stream(pa.py_buffer(bytes(row["batch"]))).read_all().rename_columns(names)
 
 
 def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["batch"])
+        rows = max(1, batch.num_rows * PACKED // max(PACKED, batch.nbytes))
+        for begin in range(0, batch.num_rows, rows):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, batch.schema) as writer:
+                writer.write_batch(batch.slice(begin, rows))
+            yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["batch"])
 
 
 def _sent(job: Job, rows: list[Row], session: SparkSession) -> DataFrame:

@@ -297,7 +297,8 @@ class Stream:
         writer = written.writeStream.foreachBatch(
             lambda frame, batch: self._commit(frame, batch_name(batch), outputs, name)
         )
-        writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(name)
+        place = str((self.checkpoint.directory / name).absolute())  # a session may have several such streams
+        writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(place)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
     def _written(self, decided: DataFrame, batch: str | None, outputs: Mapping[str, StreamOutput]) -> DataFrame:
