@@ -110,6 +110,7 @@ CASES = (
     KernelCase(
         "types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"
     ),
+    KernelCase("types", "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), A d) WHERE b.price > a.price"),
     KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) AFTER MATCH SKIP PAST LAST"),
     # The results through each event

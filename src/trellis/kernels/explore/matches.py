@@ -237,9 +237,9 @@ def is_decidable(tables, guard, low, row, open_):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
-    """Return whether an event that a guard forbids lies between its times (from -1 on: to the edges).
+    """Return whether an event that a guard forbids lies between `low` and `high` (-1: to the edges).
 
-    Below -1 the last such event before the match is known; it counts unless the match has ended too late for it.
+    With `low` below -1 the last such event before the match is known; it counts unless the match ended too late for it.
     """
     if low < NO_ONE:
         return TRUE if columns[t.UNTIL_ROW, FOUND - low] > row[EVENT] else FALSE

@@ -114,7 +114,7 @@ def sides_of(tables, code, term, row, takes):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def note(ints, there, own, operator, slot, column, row, resolved, here):
-    """Write what `sides_of` returned as a comparison with a number."""
+    """Write what `sides_of` returned (own, operator, slot, column) as a comparison with a number."""
     other = row[SLOTS + slot] if slot >= 0 else np.int64(0)
     if other < 0 or (slot >= 0 and not there[column, other]):
         resolved[here + OWN] = -1

@@ -12,7 +12,6 @@ from functools import reduce
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
@@ -25,8 +24,8 @@ from trellis.engines.spark.graphs.changes import (
     GraphFrames,
     merged,
 )
+from trellis.engines.spark.graphs.tasks import WeighEdges
 from trellis.engines.spark.graphs.vertices import ProgramRun, SparkGraph, SparkResult
-from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.errors import DataError, UsageError
@@ -277,7 +276,9 @@ class DistributedGraph:
         edges = frames.edges.select("s", "t", f.lit(1.0).alias("w"))
         if weight is not None:
             kind = frames.edges.schema["s"].dataType.simpleString()
-            edges = frames.edges.select("s", "t", "data").mapInArrow(_Weigh(weight), f"s {kind}, t {kind}, w double")
+            edges = frames.edges.select("s", "t", "data").mapInArrow(
+                WeighEdges(weight), f"s {kind}, t {kind}, w double"
+            )
         graph = SparkGraph(edges, frames.vertices.select(f.col("v").alias("id")), self.directed)
         if within is not None:
             graph = graph.among(self._known_kind(within))
@@ -297,19 +298,3 @@ def _noted(kind: int, a: Any, b: Any, data: bytes | None) -> Change:
 
 def _data(packed: Any) -> Any:
     return None if packed is None else from_bytes(bytes(packed))
-
-
-class _Weigh:
-    """Gives each edge the weight that the user's function finds in its data."""
-
-    def __init__(self, weight: Callable[[Any], float]) -> None:
-        self.weight = weight
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take edges with their data."""
-        with in_task():
-            for batch in batches:
-                weights = pa.array([float(self.weight(_data(one))) for one in batch["data"].to_pylist()], pa.float64())
-                if pc.any(pc.is_nan(weights)).as_py():
-                    raise DataError("the weight of an edge is NaN", "Each edge needs one.")
-                yield pa.RecordBatch.from_arrays([batch["s"], batch["t"], weights], names=["s", "t", "w"])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.engines.spark.batch.operate import PLACE, for_spark
 from trellis.engines.spark.session.failures import in_task
+from trellis.errors import DataError
 from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row
+from trellis.graphs.plain import from_bytes
 from trellis.graphs.run import destinations
 
 INSTANCE, FIRST, LAST = "instance", "first", "last"
@@ -129,3 +133,20 @@ def inner_rows(job: Job, batch: pa.RecordBatch | pa.Table) -> Iterator[Row]:
     if job.shape.temporal:
         columns[1] = columns[1].cast(job.shape.time_type).cast(pa.int64())
     return zip(*(column.to_pylist() for column in columns), strict=True)
+
+
+class WeighEdges:
+    """Gives each edge the weight that the user's function finds in its data."""
+
+    def __init__(self, weight: Callable[[Any], float]) -> None:
+        self.weight = weight
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take edges with their data."""
+        with in_task():
+            for batch in batches:
+                found = (None if one is None else from_bytes(one) for one in batch["data"].to_pylist())
+                weights = pa.array([float(self.weight(one)) for one in found], pa.float64())
+                if pc.any(pc.is_nan(weights)).as_py():
+                    raise DataError("the weight of an edge is NaN", "Each edge needs one.")
+                yield pa.RecordBatch.from_arrays([batch["s"], batch["t"], weights], names=["s", "t", "w"])
