@@ -31,7 +31,7 @@ def pattern_texts(plan: Plan, graph: PositionGraph | None) -> dict[str, str]:
             "counting": _searching(plan),
         }
     if graph.compared or (graph.anchored and not graph.indexable):
-        first = graph.positions[graph.firsts[0]].variable
+        first = _beginning(graph)
         return {
             "vertices": f"vertices are events bound to a variable, for each {first} by itself: that event is carried",
             "carried": "; ".join(_anchored(graph)),
@@ -74,8 +74,12 @@ def _counting(graph: PositionGraph) -> str:
     return "time in the order of the edges of each window; windows that overlap share the search for them"
 
 
+def _beginning(graph: PositionGraph) -> str:
+    return " or ".join(graph.positions[first].variable for first in graph.firsts)
+
+
 def _anchored(graph: PositionGraph) -> list[str]:
-    first = graph.positions[graph.firsts[0]].variable
+    first = _beginning(graph)
     found = [f"carried: {first} for `{c.text}`" for position in graph.positions for c in position.anchored]
     return [*found, *([f"carried: {first} for the span"] if graph.span else [])]
 

@@ -80,6 +80,11 @@ class PositionGraph:
         """Whether the first event of a match has to be carried along."""
         return self.span or self.compared
 
+    @property
+    def entered(self) -> set[int]:
+        """The positions at which an event may follow another."""
+        return {target for _, target in self.steps}
+
     def after_position(self, source: int) -> list[int]:
         """Return the positions that may come next."""
         return [q for p, q in self.steps if p == source]
@@ -112,18 +117,16 @@ def position_graph(
     for condition in other:
         if not all(_add(term, condition, graph, places) for term in terms(condition.value)):
             return None
-    if graph.anchored:
-        several = len(graph.firsts) > 1 or graph.positions[graph.firsts[0]].kleene
-        if several or bound.report is s.Report.MAXIMAL or (graph.span and graph.before):
-            return None
+    if graph.anchored and (bound.report is s.Report.MAXIMAL or (graph.span and graph.before)):
+        return None
     graph.indexable = _can_index(bound, graph)
+    if graph.span and graph.entered & {*graph.firsts} and not graph.indexable:
+        return None  # a graph for each start, of all that may follow it, would take more than to explore them together
     return graph
 
 
 def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     if bound.report is s.Report.MAXIMAL or graph.compared or graph.before or graph.after:
-        return False
-    if graph.span and set(graph.firsts) & set(graph.lasts):  # such a start stands twice, and a span has one
         return False
     others = [(source, target) for source, target in graph.steps if source != target]
     optional = any(source in graph.lasts or target in graph.firsts for source, target in others)

@@ -90,6 +90,11 @@ def add(algebra, a, b):
     raise NotImplementedError
 
 
+def times(algebra, a, b):
+    """Return the number of paths of which each is one of `a` and then one of `b`; not of lengths."""
+    raise NotImplementedError
+
+
 def step(algebra, gathered, ends):
     """Return the value of an event, from the settled value of its successors and whether a path may end here."""
     raise NotImplementedError
@@ -147,6 +152,33 @@ def _add(algebra, a, b):
 
         return modular
     return lambda algebra, a, b: gather(algebra, a, b)
+
+
+@register_jitable
+def _times_half(a, b, prime):
+    """Return a product modulo a prime, of a factor below it and one below 2**29: floats tell the quotient, but for one."""
+    rest = a * b - np.uint64(np.float64(a) * np.float64(b) / np.float64(prime)) * prime
+    if rest >> np.uint64(63):
+        rest += prime
+    return rest - prime if rest >= prime else rest
+
+
+@overload(times)
+def _times(algebra, a, b):
+    if _of(algebra, Modulo):
+
+        def modular(algebra, a, b):
+            prime, half = algebra.prime, np.uint64(29)
+            if prime == 0:
+                return a * b
+            high = _times_half(_times_half(a, b >> half, prime), np.uint64(1) << half, prime)
+            low = _times_half(a, b & ((np.uint64(1) << half) - np.uint64(1)), prime)
+            return add(algebra, high, low)
+
+        return modular
+    if _of(algebra, Logs):
+        return lambda algebra, a, b: a + b
+    return lambda algebra, a, b: 0.0 if a == 0.0 or b == 0.0 else a * b
 
 
 @overload(scale)

@@ -44,7 +44,7 @@ def join_edges(events, positions, first_step, step_target, rows, successors, ver
 class VertexGraph(NamedTuple):
     """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
 
-    `inner` are the vertices at which none may begin.
+    `inner` are the vertices that may follow others.
     """
 
     events: np.ndarray
@@ -113,7 +113,8 @@ def _reach(graph, ranges, w, carried, every, flags, visited):
     if only >= 0:
         at = first_at_least(inner, 0, inner.shape[0], lo)
     while v < hi:
-        if may_begin[v] and times[v] <= earliest and (every or not flags[v] & INNER):
+        begins = v == only if only >= 0 else may_begin[v]
+        if begins and times[v] <= earliest and (every or not flags[v] & INNER):
             flags[v] |= BEGINS
         if flags[v]:
             visited[number] = v
@@ -130,9 +131,22 @@ def _reach(graph, ranges, w, carried, every, flags, visited):
         if only < 0:
             v += 1
         else:
+            while at < inner.shape[0] and inner[at] <= v:
+                at += 1
             v = inner[at] if at < inner.shape[0] else hi
-            at += 1
     return number
+
+
+@njit(cache=True, nogil=True)
+def latest_begins(events, offsets, targets, may_begin):
+    """Return for each vertex the last event with which what leads to it may begin; -1 where nothing leads to it."""
+    found = np.full(events.shape[0], -1, np.int64)
+    for v in range(events.shape[0]):
+        begin = events[v] if may_begin[v] else found[v]
+        if begin >= 0:
+            for i in range(offsets[v], offsets[v + 1]):
+                found[targets[i]] = max(found[targets[i]], begin)
+    return found
 
 
 @njit(cache=True, nogil=True)

@@ -110,24 +110,28 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     graph = plan.positions
     assert graph is not None
     usable = [variables.usable[position.variable] for position in graph.positions]
-    lo, hi, group = _tasks(graph, events, usable)
+    every = plan.bound.report is Report.ANY
+    arrivals = _arrivals(graph, every)
+    lo, hi, group = _tasks(graph, events, [usable[a.position] for a in arrivals if a.source is None])
     steps: dict[tuple[int, int], _Step] = {}
     for source, target in graph.steps:
         step = _step(graph, events, usable, source, target, lo, hi, threads)
         if step is None:
             return None
         steps[source, target] = step
-    every = plan.bound.report is Report.ANY
-    arrivals = _arrivals(graph, every)
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
     begins = np.zeros(len(events) + 1, np.int64)
     np.cumsum(np.sum(masks, axis=0), out=begins[1:])
     of_event, arrival = np.nonzero(np.stack(masks, axis=1))
     laid_out = _ArrivalVertices(graph, arrivals, of_event, arrival, begins)
     index = laid_out.index(steps, events, len(lo), every)
-    first, behind = begins[lo], begins[hi]  # of the vertices of an event those that begin a match come first
-    number = np.arange(len(lo))
-    tasks = TrendTasks(first, behind, first, group, number, graph.span, every=False)
+    number, behind = np.arange(len(lo)), begins[hi]
+    if graph.span:
+        first = np.flatnonzero(arrival < sum(a.source is None for a in arrivals))
+        first_end = laid_out.first_ends(steps, events, first, every)
+    else:
+        first = first_end = begins[lo]
+    tasks = TrendTasks(first, behind, first_end, group, number, graph.span, every=False)
     if events.begins is not None:
         tasks = tasks.chosen(events.begins[lo])
     codes = np.array([variables.codes[position.variable] for position in graph.positions])
@@ -143,12 +147,15 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     return IndexedPositions(plan, vertices, structure, _is_in_order(graph, usable))
 
 
-def _tasks(graph: PositionGraph, events: Slice, usable: list[Flags]) -> tuple[Ints, Ints, Ints]:
-    """Return the ranges of events in which results are found by themselves, and their groups."""
+def _tasks(graph: PositionGraph, events: Slice, beginning: list[Flags]) -> tuple[Ints, Ints, Ints]:
+    """Return the ranges of events in which results are found by themselves, and their groups.
+
+    Those of a span begin at one vertex; `beginning` has for each way to begin which events may.
+    """
     groups = events.groups
     if not graph.span:
         return groups.lo, groups.hi, np.arange(len(groups))
-    starts = np.flatnonzero(usable[graph.firsts[0]])
+    starts, _ = np.nonzero(np.stack(beginning, axis=1))
     return starts, events.until[starts], np.searchsorted(groups.lo, starts, side="right") - 1
 
 
@@ -245,6 +252,19 @@ class _ArrivalVertices:
         )
         parts = Parts(begin, end, offset, width, given.of_task)
         return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts)
+
+    def first_ends(self, steps: dict[tuple[int, int], _Step], events: Slice, starts: Ints, every: bool) -> Ints:
+        """Return for vertices that begin a span the first at which what could not also begin earlier may end."""
+        found = starts.copy()
+        for i, arrival in enumerate(self.arrivals):
+            again = steps.get((arrival.position, arrival.position))
+            if arrival.source is not None or again is None or every:
+                continue
+            here = np.flatnonzero(self.arrival[starts] == i)
+            before = again.index.events.latest[self.events[starts[here]]]
+            beyond = self.begins[np.where(before < 0, 0, events.until[before])]
+            found[here] = np.maximum(found[here], beyond)
+        return found
 
     def _ranges_from(self, steps: dict[tuple[int, int], _Step], position: int) -> int:
         return sum(len(step.ranges) for (source, _), step in steps.items() if source == position)

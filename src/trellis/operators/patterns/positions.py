@@ -77,10 +77,10 @@ class PositionPaths:
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
-        ranges, group = self._anchored_ranges(events, may_begin) if self.graph.anchored else self._plain_ranges(events)
+        ranges, group = self._anchored_ranges(vertices, may_begin) if self.graph.anchored else self._plain_ranges(events)
         graph = kernel.VertexGraph(
             events, positions, self.slice.ticks[events], may_begin, may_end, vertices.offsets, vertices.targets,
-            np.flatnonzero(~may_begin),
+            np.flatnonzero(np.isin(positions, list(self.graph.entered))),
         )  # fmt: skip
         given = (graph, ranges, self._carried(), self.plan.bound.report is Report.ANY)
         scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
@@ -101,8 +101,11 @@ class PositionPaths:
         none = np.full(len(lo), -1)
         return kernel.MatchRanges(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
 
-    def _anchored_ranges(self, events: Ints, may_begin: NDArray[np.bool_]) -> tuple[kernel.MatchRanges, Ints]:
+    def _anchored_ranges(
+        self, vertices: _PositionVertices, may_begin: NDArray[np.bool_]
+    ) -> tuple[kernel.MatchRanges, Ints]:
         """Return a range of vertices for each event that may begin a result in each window, and its window."""
+        events = vertices.events
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
         firsts = np.flatnonzero(may_begin if self.slice.begins is None else may_begin & self.slice.begins[events])
@@ -115,6 +118,12 @@ class PositionPaths:
             ends = np.minimum(ends, self.slice.until[events[only]])
             last = np.searchsorted(events, ends)
         latest = self._last_times(self.lo[group], ends)
+        if self.plan.bound.report is not Report.ANY and self.graph.entered & {*self.graph.firsts}:
+            before = kernel.latest_begins(events, vertices.offsets, vertices.targets, may_begin)[only]
+            beyond = np.where(before < 0, 0, self.slice.until[before])  # what ends earlier could also begin earlier
+            last = np.where((before >= 0) & (beyond >= ends), only, last)
+            least = self.slice.ticks[np.minimum(beyond, len(self.rows) - 1)]
+            latest = np.where(before < 0, latest, np.maximum(latest, least))
         return kernel.MatchRanges(only, last, only, earliest[group], latest), group
 
     def _carried(self) -> kernel.AnchorConditions:

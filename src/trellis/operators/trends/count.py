@@ -25,6 +25,7 @@ from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 EXACT = 2.0**53
 WORTH_THREADS = 1 << 18  # events of all tasks from which several threads count
 MANY = 1 << 19  # events of a task from which it pays to count in blocks
+BESIDE = 8  # events of a span for each attribute vertex from which spans are counted by halves
 Weights = Callable[[int], Residues]
 
 
@@ -96,15 +97,36 @@ class Counter:
     def _numbers(self, algebra: Floats | Logs | Modulo, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
         shape, events, given = self._arguments(tasks)
-        order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
+        halves = self._by_halves(given)
+        by_index = halves is not None or isinstance(shape, passes.Tails)
+        order = np.lexsort((given.lo, given.part, given.offset)) if by_index else np.empty(0)
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
         if not 2 <= 2 * parts <= len(tasks):
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
+        if halves is not None:
+            from trellis.kernels.count.halves import count_halves  # windows never need it
+
+            totals[order] = count_halves(algebra, *halves, events, self.relation.tasks(tasks.chosen(order)))
+            return totals
         totals[order] = self._on_threads(
             tasks.chosen(order), lambda some: passes.count_abreast(algebra, shape, events, some)
         )
         return totals
+
+    def _by_halves(self, tasks: passes.PassTasks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """Return places and ranges of successors, where spans are long beside the attribute vertices that there are."""
+        shape, size = self.relation.shape, len(self.relation.events.usable)
+        if not tasks.single or not len(tasks.lo) or not isinstance(shape, passes.Tails | passes.Ranges):
+            return None
+        if isinstance(shape, passes.Ranges) and len(shape.reach):
+            return None
+        if BESIDE * int(tasks.width.max()) > float((tasks.hi - tasks.lo).mean()):
+            return None
+        nearest = self.relation.events.nearest
+        if not tasks.every and ((nearest >= 0) & (nearest < size)).any():  # where paths may end depends on the span
+            return None
+        return shape.place, np.atleast_2d(shape.first), np.atleast_2d(shape.last)
 
     def _on_threads(self, tasks: TrendTasks, count: Callable[[passes.PassTasks], np.ndarray]) -> np.ndarray:
         """Count tasks, runs of equal size at once where they are worth it."""
