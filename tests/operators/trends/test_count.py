@@ -155,7 +155,7 @@ def test_index_and_graph_count_what_plain_programming_counts(
 @given(
     st.sampled_from(list(CONDITIONS)),
     st.integers(0, 10**6),
-    st.integers(1, 60),
+    st.integers(2, 60),
     st.sampled_from([2, 5, 1000]),
     st.sampled_from(["", "HAVING LENGTH >= 2", "HAVING LENGTH <= 3", "HAVING LENGTH = 2"]),
     st.sampled_from([1, 7, 1000]),

@@ -101,7 +101,7 @@ class Counter:
         by_index = halves is not None or isinstance(shape, passes.Tails)
         order = np.lexsort((given.lo, given.part, given.offset)) if by_index else np.empty(0)
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
-        if not 2 <= 2 * parts <= len(tasks):
+        if halves is None and not 2 <= 2 * parts <= len(tasks):
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
         if halves is not None:

@@ -1,0 +1,96 @@
+"""Spans of patterns that begin with a repeated variable, counted on the index: by halves, start by start, and listed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trellis
+from tests.profiles import examples
+from trellis.operators.contract import ListRequest
+from trellis.operators.patterns.operator import PatternOperator
+from trellis.operators.trends import count
+from trellis.plan.spec import INDEX, PATTERNS, SEARCH, OperatorSpec
+
+PATTERNS_OF = {
+    "SEQ(A+ a[], B b)": ("a", "b"),
+    "SEQ(A a, B+ b[], A c)": ("a", "b", "c"),
+    "SEQ(A+ a[], B+ b[])": ("a", "b"),
+    "SEQ(A+ a[], B? b, A+ c[])": ("a", "b", "c"),
+    "SEQ(A+ a[], B b, B+ c[])": ("a", "b", "c"),
+    "OR(A+ a[], SEQ(B+ b[], A c))": ("a", "b", "c"),
+}
+STEPS = {"a": "a[i].x {} a[i-1].x", "b": "b[i].x {} b[i-1].x", "c": "c[i].x {} c[i-1].x"}
+
+
+@st.composite
+def spans(draw: Any) -> tuple[str, pa.Table]:
+    pattern = draw(st.sampled_from(list(PATTERNS_OF)))
+    kleene = [v for v in PATTERNS_OF[pattern] if f"+ {v}[]" in pattern]
+    where = [STEPS[v].format(draw(st.sampled_from((">", "<=", "=")))) for v in kleene if draw(st.booleans())]
+    report = draw(st.sampled_from(("REPORT any", "")))
+    conditions = f"WHERE {' AND '.join(where)}" if where else ""
+    size = draw(st.integers(1, 14))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    times = np.sort(rng.integers(0, draw(st.sampled_from((size // 2 + 1, 2 * size))), size))
+    table = pa.table(
+        {"ts": times, "id": np.arange(size), "type": rng.choice(["A", "B"], size), "x": rng.integers(0, 3, size)}
+    )
+    return f"PATTERN {pattern} {conditions} {report} WITHIN {draw(st.integers(1, 8))}", table
+
+
+@examples(250)
+@given(drawn=spans(), halves=st.booleans())
+def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[str, pa.Table], halves: bool) -> None:
+    text, table = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(count, "BESIDE", 0 if halves else 1 << 40)
+        operator = trellis.query(text).detect(table, time="ts", event_id="id", type="type").operator
+        counts = list(operator.counts)
+        explored = PatternOperator(replace(operator.plan, operator=OperatorSpec(PATTERNS, SEARCH, "")), operator.events)
+        assert counts == list(explored.counts)
+        ranges = [(group, 0, number) for group, number in enumerate(counts) if number]
+        wanted = _results(explored.list(ListRequest(ranges, lambda some: some)))
+        assert _results(operator.list(ListRequest(ranges, lambda some: some))) == wanted
+        if operator.plan.operator.method == INDEX:
+            for group, _, number in ranges:
+                assert _results([operator.at(group, range(number))]) == wanted
+            patch.setattr(count, "EXACT", 1.0)  # by 64 bits, then by primes, however small the numbers are
+            assert _counted_again(operator) == counts
+            patch.setattr(count.Counter, "_most_wrapping_bits", 0)
+            assert _counted_again(operator) == counts
+
+
+def _counted_again(operator: PatternOperator) -> list[int]:
+    return list(PatternOperator(operator.plan, operator.events).counts)
+
+
+def _results(lots: Any) -> list[Any]:
+    """Return the events, variables and rank of each result."""
+    return [
+        (some.positions[begin:end].tolist(), some.variables[begin:end].tolist(), rank)
+        for some in lots
+        for (begin, end), rank in zip(pairwise(some.offsets.tolist()), some.ranks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("report", ["REPORT any", ""])
+def test_numbers_of_hundreds_of_digits_are_those_of_a_sum(report: str) -> None:
+    """Of 900 events A and then B, by turns, one a second: any of the As from the first on, in the span of a B."""
+    size, span = 900, 500
+    table = pa.table({"ts": np.arange(size), "id": np.arange(size), "type": np.tile(["A", "B"], size // 2)})
+    text = f"PATTERN SEQ(A+ a[], B b) {report} WITHIN {span}"
+    found = trellis.query(text).detect(table, time="ts", event_id="id", type="type").count()
+    assert found == sum(
+        2 ** ((end - begin - 1) // 2)
+        for begin in range(0, size, 2)
+        for end in range(begin + 1, min(size, begin + span + 1), 2)
+        if report or begin == 0 or end > begin - 2 + span
+    )
