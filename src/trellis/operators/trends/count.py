@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,7 @@ class Counter:
         self.least, self.most = least, most
         self.groups = len(events.groups) if groups is None else groups
         self.threads = threads
+        self._known: tuple[Any, ...] | None = None
 
     @property
     def restricted(self) -> bool:
@@ -96,23 +97,35 @@ class Counter:
 
     def _numbers(self, algebra: Floats | Logs | Modulo, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
-        shape, events, given = self._arguments(tasks)
-        halves = self._by_halves(given)
-        by_index = halves is not None or isinstance(shape, passes.Tails)
-        order = np.lexsort((given.lo, given.part, given.offset)) if by_index else np.empty(0)
-        parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
-        if halves is None and not 2 <= 2 * parts <= len(tasks):
+        shape, events = self.relation.shape, self.relation.events
+        if self._known is None or self._known[0] is not tasks:
+            self._known = tasks, *self._in_order(tasks)  # there is a pass for each prime
+        _, order, sorted_, halves = self._known
+        if order is None:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
-        if halves is not None:
+        if halves is None:
+            totals[order] = self._on_threads(
+                sorted_, lambda some: passes.count_abreast(algebra, shape, events, some)
+            )  # fmt: skip
+        else:
             from trellis.kernels.count.halves import count_halves  # windows never need it
 
-            totals[order] = count_halves(algebra, *halves, events, self.relation.tasks(tasks.chosen(order)))
-            return totals
-        totals[order] = self._on_threads(
-            tasks.chosen(order), lambda some: passes.count_abreast(algebra, shape, events, some)
-        )
+            totals[order] = count_halves(algebra, *halves[:3], events, halves[3])
         return totals
+
+    def _in_order(self, tasks: TrendTasks) -> tuple[NDArray[np.int64] | None, TrendTasks, tuple[Any, ...] | None]:
+        """Return the order in which tasks are counted several at a time, if so, these, and what counts them by halves."""
+        shape, given = self.relation.shape, self.relation.tasks(tasks)
+        halves = self._by_halves(given)
+        if halves is None and not isinstance(shape, passes.Tails):
+            return None, tasks, None
+        order = np.lexsort((given.lo, given.part, given.offset))
+        parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
+        if halves is None and not 2 <= 2 * parts <= len(tasks):
+            return None, tasks, None
+        sorted_ = tasks.chosen(order)
+        return order, sorted_, None if halves is None else (*halves, self.relation.tasks(sorted_))
 
     def _by_halves(self, tasks: passes.PassTasks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Return places and ranges of successors, where spans are long beside the attribute vertices that there are."""
@@ -320,8 +333,9 @@ def _beginning(relation: SuccessorRelation, tasks: TrendTasks) -> TrendTasks:
 
 def _by_group(table: Residues, place: NDArray[np.int64], groups: int, prime: int) -> Residues:
     """Return the sums of residues by group; no more are added at once than 64 bits hold."""
-    order = np.argsort(place, kind="stable")
-    table, place = table[:, order], place[order]
+    if (place[1:] < place[:-1]).any():
+        order = np.argsort(place, kind="stable")
+        table, place = table[:, order], place[order]
     sums = np.zeros((len(table), groups), np.uint64)
     while len(place):
         begins = np.flatnonzero(np.diff(place, prepend=-1))

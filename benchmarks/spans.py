@@ -1,0 +1,110 @@
+"""Spans (WITHIN without SLIDE) beside windows of the same length: counted, and listed by the row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import trellis
+from benchmarks import Peer, Row, Table, at_least, at_most, best_of
+from benchmarks.cliffs_neighbours import spans
+
+TIMES = 3  # a span may take beside windows
+FEW = {  # attribute vertices: nothing is compared, or keys are
+    "E+, nothing compared": "PATTERN E+ s[] REPORT any",
+    "E+, equal keys": "PATTERN E+ s[] WHERE s[i].k = s[i-1].k REPORT any",
+    "SEQ(A+, B) REPORT any": "PATTERN SEQ(A+ a[], B b) REPORT any",
+    "SEQ(A+, B)": "PATTERN SEQ(A+ a[], B b)",
+    "SEQ(A, B+, C)": "PATTERN SEQ(A a, B+ b[], C c)",
+}
+RISING = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price REPORT any"
+MANY = {"SEQ(A+, B), A rising, REPORT any": "PATTERN SEQ(A+ a[], B b) WHERE a[i].price > a[i-1].price REPORT any"}
+LISTED = {
+    "SEQ(A+, B) REPORT any": "PATTERN SEQ(A+ a[], B b) REPORT any",
+    "SEQ(A+, B)": "PATTERN SEQ(A+ a[], B b)",
+    "SEQ(A, B+, C)": "PATTERN SEQ(A a, B+ b[], C c)",
+}
+
+
+def run(quick: bool) -> list[Table]:
+    size, span, short = (600, 60, 6) if quick else (10_000, 600, 20)
+    events = _events(size)
+    return [
+        Table(
+            f"{size:,} events in spans of {span}, counted, with few attribute vertices",
+            list(_counted(FEW, events, span, quick, TIMES)),
+            ["Windows do not overlap: each event is in one of them, and in as many spans as there are starts in one."],
+        ),
+        Table(
+            f"{size:,} events in spans of {span}, counted, values compared",
+            [_rising(events, span, quick), *_counted(MANY, events, span, quick, None)],
+            [
+                "Of each pair of a first and a last event in a span the number of rising paths between them is another, and",
+                "counts have the sum of all: no way is known that takes less than events times events of a span. So the",
+                "peer that is judged is a plain loop, which adds numbers of 64 bits that wrap: once for each 64 bits of the",
+                "number that we find.",
+            ],
+        ),
+        Table(
+            f"{size:,} events in spans of {short}, listed",
+            list(_listed(events, short, quick)),
+            ["Spans have several times as many results as windows; what is judged is the time of a row."],
+        ),
+    ]
+
+
+def _events(size: int) -> pa.Table:
+    rng = np.random.default_rng(7)
+    return pa.table(
+        {
+            "id": np.arange(size),
+            "ts": np.arange(size),
+            "type": rng.choice(list("ABCD"), size),
+            "price": np.round(100 + np.cumsum(rng.normal(0, 1, size)), 2),
+            "k": rng.integers(0, 10, size),
+        }
+    )
+
+
+def _asked(text: str, within: str, events: pa.Table) -> Callable[[], Any]:
+    query = trellis.query(f"{text} {within}")
+    named = {} if "E+" in text else {"type": "type"}
+    return lambda: query.detect(events, time="ts", event_id="id", **named)
+
+
+def _counted(queries: dict[str, str], events: pa.Table, span: int, quick: bool, most: int | None) -> Iterator[Row]:
+    for name, text in queries.items():
+        ours, windows = (_asked(text, within, events) for within in (f"WITHIN {span}", f"WITHIN {span} SLIDE {span}"))
+        mine = best_of(name, lambda ours=ours: ours().count(), quick=quick)
+        other = best_of(f"{name}, windows", lambda windows=windows: windows().count(), quick=quick)
+        targets = [] if most is None else [at_most(most, "times", mine.cpu / other.cpu)]
+        yield Row(name, mine, peers=[Peer("in windows", other)], targets=targets)
+
+
+def _rising(events: pa.Table, span: int, quick: bool) -> Row:
+    ours, rank = _asked(RISING, f"WITHIN {span}", events), np.unique(events["price"], return_inverse=True)[1]
+    mine = best_of("E+, rising", lambda: ours().count(), quick=quick)
+    plain = best_of("E+, rising, a plain loop", lambda: spans(rank, span), quick=quick, runs=2)
+    found = ours().count()
+    assert found % 2**64 == int(spans(rank, span)), "the counts differ"
+    words = found.bit_length() // 64 + 1
+    return Row(
+        "E+, rising, REPORT any", mine, peers=[Peer("a Fenwick tree for each start, 64 bits, in Numba", plain)],
+        targets=[at_least(1, f"times as fast as {words} such loops", words * plain.cpu / mine.cpu)],
+    )  # fmt: skip
+
+
+def _listed(events: pa.Table, span: int, quick: bool) -> Iterator[Row]:
+    for name, text in LISTED.items():
+        rows, timings = [], []
+        for within in (f"WITHIN {span}", f"WITHIN {span} SLIDE {span}"):
+            ask = _asked(text, within, events)
+            timings.append(best_of(f"{name}, {within}, listed", lambda ask=ask: ask().to_arrow(), quick=quick))
+            rows.append(ask().count())
+        (mine, other), (many, few) = timings, rows
+        work = f"{name}: {many:,} rows, {few:,} in windows"
+        target = at_most(TIMES, "times for each row", (mine.cpu / many) / (other.cpu / few))
+        yield Row(work, mine, peers=[Peer("in windows", other)], targets=[target])
