@@ -16,7 +16,8 @@ import trellis
 from tests.profiles import examples
 from trellis.operators.contract import ListRequest
 from trellis.operators.patterns.operator import PatternOperator
-from trellis.operators.trends import count
+from trellis.operators.trends.count import Counter
+from trellis.plan.sizes import Sizes
 from trellis.plan.spec import INDEX, PATTERNS, SEARCH, OperatorSpec
 
 PATTERNS_OF = {
@@ -50,26 +51,25 @@ def spans(draw: Any) -> tuple[str, pa.Table]:
 @given(drawn=spans(), halves=st.booleans())
 def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[str, pa.Table], halves: bool) -> None:
     text, table = drawn
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count, "BESIDE", 0 if halves else 1 << 40)
-        operator = trellis.query(text).detect(table, time="ts", event_id="id", type="type").operator
-        counts = list(operator.counts)
-        explored = PatternOperator(replace(operator.plan, operator=OperatorSpec(PATTERNS, SEARCH, "")), operator.events)
-        assert counts == list(explored.counts)
-        ranges = [(group, 0, number) for group, number in enumerate(counts) if number]
-        wanted = _results(explored.list(ListRequest(ranges, lambda some: some)))
-        assert _results(operator.list(ListRequest(ranges, lambda some: some))) == wanted
-        if operator.plan.operator.method == INDEX:
-            for group, _, number in ranges:
-                assert _results([operator.at(group, range(number))]) == wanted
-            patch.setattr(count, "EXACT", 1.0)  # by 64 bits, then by primes, however small the numbers are
-            assert _counted_again(operator) == counts
-            patch.setattr(count.Counter, "_most_wrapping_bits", 0)
-            assert _counted_again(operator) == counts
+    sizes = Sizes(half_events=0 if halves else 1 << 40)
+    operator = _asked(text, table, sizes)
+    counts = list(operator.counts)
+    explored = PatternOperator(replace(operator.plan, operator=OperatorSpec(PATTERNS, SEARCH, "")), operator.events)
+    assert counts == list(explored.counts)
+    ranges = [(group, 0, number) for group, number in enumerate(counts) if number]
+    wanted = _results(explored.list(ListRequest(ranges, lambda some: some)))
+    assert _results(operator.list(ListRequest(ranges, lambda some: some))) == wanted
+    if operator.plan.operator.method == INDEX:
+        for group, _, number in ranges:
+            assert _results([operator.at(group, range(number))]) == wanted
+        with pytest.MonkeyPatch.context() as patch:  # by 64 bits, then by primes, however small the numbers are
+            assert list(_asked(text, table, replace(sizes, exact=1.0)).counts) == counts
+            patch.setattr(Counter, "_most_wrapping_bits", 0)
+            assert list(_asked(text, table, replace(sizes, exact=1.0)).counts) == counts
 
 
-def _counted_again(operator: PatternOperator) -> list[int]:
-    return list(PatternOperator(operator.plan, operator.events).counts)
+def _asked(text: str, table: pa.Table, sizes: Sizes) -> Any:
+    return trellis.query(text).detect(table, time="ts", event_id="id", type="type", sizes=sizes).operator
 
 
 def _results(lots: Any) -> list[Any]:
