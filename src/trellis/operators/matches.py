@@ -1,4 +1,4 @@
-"""What the operators of patterns without repetition share: aggregates of variables, threads that make rows, ranks."""
+"""Matches of patterns without repetition: aggregates of variables, rows that are made on threads, parts by rank."""
 
 from __future__ import annotations
 
