@@ -136,7 +136,7 @@ class MatchOperator(QueryOperator, Generic[S]):
 
 
 def made_on_threads(make: Callable[[W], T], work: Iterable[W], threads: int) -> Iterator[T]:
-    """Yield what is made of each piece of work, in order, on so many threads; twice as many wait to be taken."""
+    """Make something of each piece of work, in order, on so many threads; twice as many wait to be taken."""
     if threads < 2:
         yield from map(make, work)
         return
