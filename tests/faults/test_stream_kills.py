@@ -1,4 +1,4 @@
-"""Twenty kills of streams of all parts, each at a step of a batch's commit: nothing is lost, and nothing is there twice.
+"""Twenty kills of streams of all parts, each at a step of a commit: nothing is lost, and nothing is there twice.
 
 Twelve are of a process with three streams: queries that share their events and tell timeouts, sums without events, and
 early results. Eight are of `trellis stream --control`, while its queries change.
@@ -146,9 +146,7 @@ def test_eight_kills_while_queries_come_change_and_go(tmp_path: Path) -> None:
             child.wait_for(step, lambda step=step, before=before: seen(tmp_path, step) - before)
         else:
             step = "changed"
-            child.wait_for(
-                step, lambda known=known: (tmp_path / "cp" / "trellis.json").stat().st_mtime_ns != known
-            )
+            child.wait_for(step, lambda known=known: (tmp_path / "cp" / "trellis.json").stat().st_mtime_ns != known)
         child.kill()
         done = len(seen(tmp_path, "in Spark's log"))
         print(f"kill {kill + 1}: {step}; {done} batches", flush=True)

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time as clock
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -126,9 +125,7 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
 ) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
-    monkeypatch.setattr(
-        "trellis.engines.spark.stream.running.FileWriter", partial(FileWriter, large=2_000)
-    )  # so that some are large
+    monkeypatch.setattr("trellis.engines.spark.stream.running.DIRECT_BYTES", 8_000)  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
     stream = run(stream_of(spark, tmp_path, queries))
     assert len(stream.groups) == 2  # those with the partition [g] share, and so do those without
@@ -219,7 +216,7 @@ def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypa
         OutputTable(RESULTS, "r", tables[1]),
     ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
-    given = WindowStateProcessor(None, FileWriter(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
+    given = WindowStateProcessor(None, FileWriter(places, "parquet", large=2_000))._given(iter(outs))  # type: ignore[arg-type]
     rows = [row for frame in given for _, row in frame.iterrows()]
     assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
         (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),

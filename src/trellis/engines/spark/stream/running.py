@@ -19,20 +19,19 @@ import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
-from trellis.engines.spark.batch.sink import REPORT, reports_in
 from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.split.hashing import task_of
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
-from trellis.engines.spark.stream.files import FileWriter
+from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
+from trellis.engines.spark.stream.tasks import StateFlusher, page_name, reports_of
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
@@ -255,9 +254,10 @@ class Stream:
             for name, group in self.groups.items():
                 self.running[name] = self._start(name, group)
 
-    def _file_writer(self, outputs: Mapping[str, StreamOutput]) -> FileWriter:
-        """Return where and how tasks write."""
-        return FileWriter(_places(outputs), self.options.format, raw_csv=self.options.raw_csv)
+    def _file_writer(self, outputs: Mapping[str, StreamOutput], group: str) -> FileWriter:
+        """Return where and how results are written."""
+        large = DIRECT_BYTES // len(self.checkpoint.buckets[group])
+        return FileWriter(_places(outputs), self.options.format, large, self.options.raw_csv, self.options.keep_late)
 
     def _take_places(self) -> None:
         """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
@@ -292,23 +292,19 @@ class Stream:
         one = group.queries[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
         outputs = {each.name: self.outputs[each.name] for each in group.queries}
-        found = found_in(group, self.events, settings, self._file_writer(outputs))
-        written = self._written(found, None, outputs)  # here, so that Spark plans it with the rest
-        writer = written.writeStream.foreachBatch(
+        found = found_in(group, self.events, settings, self._file_writer(outputs, name))
+        writer = found.writeStream.foreachBatch(
             lambda frame, batch: self._commit(frame, batch_name(batch), outputs, name)
         )
         place = str((self.checkpoint.directory / name).absolute())  # a session may have several such streams
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(place)
         return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _written(self, decided: DataFrame, batch: str | None, outputs: Mapping[str, StreamOutput]) -> DataFrame:
-        """Have the tasks write what was decided; the frame reports it."""
-        work = WriteDecided(self._file_writer(outputs), batch, self.options.keep_late)
-        return decided.mapInArrow(work, from_arrow_schema(REPORT))
-
-    def _commit(self, written: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
+    def _commit(self, decided: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have what was decided in a batch be written, and put it into the logs."""
-        files = reports_in(written.toArrow())
+        found = decided.toArrow()
+        with in_task():
+            files = reports_of(found, self._file_writer(outputs, group), batch)
         if batch != FLUSH:
             with in_task():
                 check_files(self.checkpoint.directory / group, int(batch), self.options.file_columns)
@@ -412,9 +408,10 @@ class Stream:
             page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
-        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(group), FOUND)
         outputs = {one.name: self.outputs[one.name] for one in group.queries}
-        self._commit(self._written(found, FLUSH, outputs), FLUSH, outputs, name)
+        work = StateFlusher(group, self._file_writer(outputs, name))
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(work, FOUND)
+        self._commit(found, FLUSH, outputs, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:
         """Return a variable of the state of a checkpoint."""
