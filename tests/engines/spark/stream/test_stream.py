@@ -186,7 +186,14 @@ def test_early_results_need_no_watermark_and_come_once_through_a_restart(spark: 
     table = events(90)
     arrived = nearly_sorted(table, 3)
     write_files(arrived.slice(0, 50), tmp_path / "in", 2)
-    run(stream_of(spark, tmp_path, EARLY, emit="early"), flush=False)
+    before = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    try:
+        run(stream_of(spark, tmp_path, EARLY, emit="early"), flush=False)
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "5"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert len(list(tmp_path.glob("cp/*/state/0/[0-9]*"))) == 2  # one for each core: no task holds nothing
     later = tmp_path / "in" / "009.parquet"
     pq.write_table(arrived.slice(50), later)
     os.utime(later, (1_700_000_009,) * 2)

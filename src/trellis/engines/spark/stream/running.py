@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ from trellis.streams.stream_output import (
 )
 
 BUCKETS_A_TASK = 2
+PARTITIONS = "spark.sql.shuffle.partitions"
 RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
 ENOUGH = 100  # events from which on a share of them is told
@@ -115,11 +117,27 @@ def _settings(
     return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
 
 
+def state_tasks(session: SparkSession) -> int:
+    """Return how many tasks have events to hold: one for each core; more would load and store a state of nothing."""
+    tasks = int(session.conf.get(PARTITIONS) or 1)
+    context = getattr(session, "_sc", None)
+    return min(tasks, context.defaultParallelism) if context else tasks
+
+
+@contextmanager
+def _few_tasks(session: SparkSession) -> Iterator[None]:
+    """Have a stream that is started meanwhile no other tasks; one that goes on has those that it had."""
+    before = str(session.conf.get(PARTITIONS))
+    session.conf.set(PARTITIONS, str(state_tasks(session)))
+    try:
+        yield
+    finally:
+        session.conf.set(PARTITIONS, before)
+
+
 def bucket_keys(session: SparkSession) -> list[int]:
     """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle."""
-    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-    context = getattr(session, "_sc", None)
-    wanted = min(tasks, context.defaultParallelism if context else tasks)
+    tasks, wanted = int(session.conf.get(PARTITIONS) or 1), state_tasks(session)
     of_task: dict[int, list[int]] = {}
     for key in range(64 * wanted):
         of_task.setdefault(task_of(key, tasks), []).append(key)
@@ -248,7 +266,8 @@ class Stream:
         with in_driver():
             for name in self.groups:
                 if name not in self.checkpoint.buckets:
-                    self.checkpoint.buckets[name] = bucket_keys(self.session)
+                    with _few_tasks(self.session):
+                        self.checkpoint.buckets[name] = bucket_keys(self.session)
             self.checkpoint.save()
             self._known = set(self.checkpoint.queries)
             for name, group in self.groups.items():
@@ -298,7 +317,8 @@ class Stream:
         )
         place = str((self.checkpoint.directory / name).absolute())  # a session may have several such streams
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(place)
-        return (writer.trigger(availableNow=True) if options.available_now else writer).start()
+        with _few_tasks(self.session):
+            return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
     def _commit(self, decided: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have what was decided in a batch be written, and put it into the logs."""
