@@ -806,15 +806,6 @@ def general_case(
 
 
 @st.composite
-def queries_on(draw: Any, table: Table) -> Case:
-    """Draw a query of any shape over a table, with every clause, or with words at its steps."""
-    way = draw(st.integers(0, 3))
-    if way == 0:
-        return draw(fixed_case(table=table))
-    return draw(general_case(table=table, clauses=way > 1, words=way == 1))
-
-
-@st.composite
 def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Condition]:
     """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]

@@ -24,7 +24,7 @@ from trellis.operators.batch import PathBatch, rank_labels
 from trellis.operators.contract import ListRequest
 from trellis.operators.joins.counting import JoinCounter, Numbers, Tasks
 from trellis.operators.joins.operator import JoinOperator
-from trellis.operators.joins.structure import BATCH_ROWS, JoinStructure
+from trellis.operators.joins.structure import JoinStructure
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
 from trellis.operators.sequences.structure import tiles_of
@@ -221,8 +221,8 @@ class JoinTreeOperator(JoinOperator):
             before, last = before if group == last else 0, group
             positions, variables = self._in_order(table)
             for _, begin, end in wanted.get(group, ()):
-                for low in range(max(begin, before), min(end, before + number), BATCH_ROWS):
-                    high = min(low + BATCH_ROWS, end, before + number)
+                for low in range(max(begin, before), min(end, before + number), self.plan.sizes.match_rows):
+                    high = min(low + self.plan.sizes.match_rows, end, before + number)
                     here = slice(low - before, high - before)
                     labels = partial(rank_labels, [(group, low, high - low)])
                     ends = np.arange(1, high - low + 1, dtype=np.int32) * np.int32(len(table))

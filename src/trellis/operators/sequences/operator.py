@@ -34,7 +34,6 @@ from trellis.operators.sequences.walk import NONE
 from trellis.operators.weights import weigh
 from trellis.plan.plan import Plan
 
-BATCH_ROWS = 1 << 16
 MISSING = NONE - 1
 RUN_TREE = 1e6  # expected rows of a node up to which a tree plan is run to see what it does
 RUN_TILES = 500  # tiles, likewise
@@ -223,7 +222,7 @@ class SequenceOperator(QueryOperator):
     def _pieces(self, ranges: Sequence[RankRange]) -> Iterator[Pieces]:
         """Yield the pieces of each batch."""
         some: Pieces = []
-        room = BATCH_ROWS
+        room = self.plan.sizes.match_rows
         for group, begin, end in ranges:
             while begin < end:
                 number = min(room, end - begin)
@@ -231,7 +230,7 @@ class SequenceOperator(QueryOperator):
                 begin, room = begin + number, room - number
                 if not room:
                     yield some
-                    some, room = [], BATCH_ROWS
+                    some, room = [], self.plan.sizes.match_rows
         if some:
             yield some
 
@@ -269,8 +268,8 @@ class TreeOperator(SequenceOperator):
             group, number = self.structure.group_of(i, tile[0]), table.shape[1]
             before, last = before if group == last else 0, group
             for _, begin, end in wanted.get(group, ()):
-                for low in range(max(begin, before), min(end, before + number), BATCH_ROWS):
-                    high = min(low + BATCH_ROWS, end, before + number)
+                for low in range(max(begin, before), min(end, before + number), self.plan.sizes.match_rows):
+                    high = min(low + self.plan.sizes.match_rows, end, before + number)
                     some = np.ascontiguousarray(table[:, low - before : high - before])
                     labels = partial(rank_labels, [(group, low, high - low)])
                     yield request.made(PathBatch.of_table(some, labels))

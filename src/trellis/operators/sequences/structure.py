@@ -118,7 +118,7 @@ class SequenceStructure:
     @cached_property
     def walker(self) -> Walker:
         """The walker that counts and lists."""
-        return Walker(self.leaves, self.tasks, self.threads)
+        return Walker(self.leaves, self.tasks, self.threads, self.plan.sizes.thread_firsts)
 
     @cached_property
     def task_counts(self) -> list[int]:

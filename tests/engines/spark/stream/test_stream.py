@@ -490,7 +490,7 @@ def test_text_files_and_plain_numbers_as_times(
     started = out.writeStream.format("memory").queryName(f"of_{format_}").trigger(availableNow=True)
     started.option("checkpointLocation", str(tmp_path / "cp")).start().awaitTermination()
     assert [row["events"] for row in spark.table(f"of_{format_}").collect()] == [["e0", "e1"]]
-    declared = "ts TIMESTAMP, id STRING, x BIGINT" if format_ == "csv" else "ts BIGINT, id STRING, x BIGINT"
+    declared = "ts TIMESTAMP_NTZ, id STRING, x BIGINT" if format_ == "csv" else "ts BIGINT, id STRING, x BIGINT"
     again = read_stream(spark, str(folder), schema=declared)
     assert again.schema.simpleString() == read_stream(spark, str(folder)).schema.simpleString()
 

@@ -95,7 +95,7 @@ def detect_stream(
     events, schema = described_events(
         EventSource.of(frame), None, run.time, run.type, run.event_id, True, run.tie_breakers
     )
-    (one,) = standing_queries({"query": query}, with_zones(schema), run, emit)
+    (one,) = standing_queries({"query": query}, schema, run, emit)
     group = QueryGroup((one,), _telling_timeouts([one]) if table == TIMEOUTS else frozenset())
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
@@ -232,13 +232,15 @@ class Stream:
         self.totals = Totals()
         self._lock = threading.Lock()
         self._alone = StreamLock()
+        self.checkpoint = Checkpoint.at(options.checkpoint)
         with in_driver():
             self.events, schema = described_events(
-                EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers
-            )
-            self.queries = standing_queries(queries, with_zones(schema), run, options.emit)
+                EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers,
+                naive_text=self.checkpoint.naive,
+            )  # fmt: skip
+            schema = schema if self.checkpoint.naive else with_zones(schema)
+            self.queries = standing_queries(queries, schema, run, options.emit)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
-        self.checkpoint = Checkpoint.at(options.checkpoint)
         self._known = set(self.checkpoint.queries)
         self.queries = named_as_before(self.queries, self.checkpoint.queries)
         self.checkpoint.check(self.queries, columns, options.controlled)
