@@ -120,14 +120,11 @@ def found(folder: Path, kind: str = RESULTS) -> list[str]:
     return in_any_order(plain_rows(read_committed(folder, kind).to_pylist()))
 
 
-def test_queries_of_all_kinds_give_what_the_batch_gives(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_of_all_kinds_give_what_the_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
-    monkeypatch.setattr("trellis.engines.spark.stream.running.DIRECT_BYTES", 8_000)  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
-    stream = run(stream_of(spark, tmp_path, queries))
+    stream = run(stream_of(spark, tmp_path, queries, direct_bytes=8_000))  # so that some are large
     assert len(stream.groups) == 2  # those with the partition [g] share, and so do those without
     for name, text in queries.items():
         assert found(tmp_path / "out" / name) == batch(text, table), name
@@ -143,7 +140,6 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
     windows = read_committed(tmp_path / "out" / "rising", WINDOWS)
     assert sum(windows["count"].to_pylist()) == len(batch(RISING, table))
     _tells_its_numbers(stream, table.num_rows)
-    monkeypatch.undo()
     _goes_on_where_it_was(spark, tmp_path, table)
     _refuses_what_is_not_its_own(spark, tmp_path)
 

@@ -201,6 +201,7 @@ class Options:
     emit: str = WATERMARK
     timeouts: bool = False
     controlled: bool = False  # queries come and go: one checkpoint may have none in common with the last time
+    direct_bytes: int = DIRECT_BYTES  # of the results of a batch that go to the driver, which writes them
     file_columns: tuple[str, ...] = ()  # those that each file should have, where the events are those of files
 
 
@@ -277,7 +278,7 @@ class Stream:
 
     def _file_writer(self, outputs: Mapping[str, StreamOutput], group: str) -> FileWriter:
         """Return where and how results are written."""
-        large = DIRECT_BYTES // len(self.checkpoint.buckets[group])
+        large = self.options.direct_bytes // len(self.checkpoint.buckets[group])
         return FileWriter(_places(outputs), self.options.format, large, self.options.raw_csv, self.options.keep_late)
 
     def _take_places(self) -> None:

@@ -357,7 +357,7 @@ def watermark_of(values: Any) -> Number | None:
 
 
 def found_rows(outs: Iterator[OutputTable], writer: FileWriter | None, batch: str | None) -> Iterator[FoundRow]:
-    """Yield what a bucket gives as rows; with a writer, what is much is written here, and what none wants is counted.
+    """Yield rows of what a bucket gives; with a writer, large tables are written here, and unwanted ones are counted.
 
     `batch` is the name of the batch; None: the one that the task is of.
     """

@@ -29,14 +29,16 @@ FOUND_ARROW = pa.schema(
 )  # fmt: skip
 
 
-def reports_of(found: pa.Table, writer: FileWriter, batch: str) -> list[dict[str, Any]]:
+def reports_of(decided: pa.Table, writer: FileWriter, batch: str) -> list[dict[str, Any]]:
     """Write, in the driver, what tasks have decided and not written themselves because it is little.
 
     Return the files, those too that tasks have written, and how many rows there are of each kind.
     """
     reports: list[dict[str, Any]] = []
     held: dict[tuple[str, str], list[pa.Table]] = {}
-    for kind, query, rows, name, payload in zip(*(found.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True):
+    for kind, query, rows, name, payload in zip(
+        *(decided.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
+    ):
         if payload:
             held.setdefault((kind, query), []).append(unpacked(payload))
         else:
