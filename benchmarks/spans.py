@@ -42,10 +42,10 @@ def run(quick: bool) -> list[Table]:
             f"{size:,} events in spans of {span}, counted, values compared",
             [_rising(events, span, quick), *_counted(MANY, events, span, quick, None)],
             [
-                "Of each pair of a first and a last event in a span the number of rising paths between them is another, and",
-                "counts have the sum of all: no way is known that takes less than events times events of a span. So the",
-                "peer that is judged is a plain loop, which adds numbers of 64 bits that wrap: once for each 64 bits of the",
-                "number that we find.",
+                "For each pair of a first and a last event in a span there is another number of rising paths between them,",
+                "and a count has the sum of all: no way is known that takes less than events times events of a span.",
+                "So the peer that is judged is a plain loop, which adds numbers of 64 bits that wrap: once for each",
+                "64 bits of the number that we find.",
             ],
         ),
         Table(
@@ -71,8 +71,8 @@ def _events(size: int) -> pa.Table:
 
 def _asked(text: str, within: str, events: pa.Table) -> Callable[[], Any]:
     query = trellis.query(f"{text} {within}")
-    named = {} if "E+" in text else {"type": "type"}
-    return lambda: query.detect(events, time="ts", event_id="id", **named)
+    kind = None if "E+" in text else "type"
+    return lambda: query.detect(events, time="ts", event_id="id", type=kind)
 
 
 def _counted(queries: dict[str, str], events: pa.Table, span: int, quick: bool, most: int | None) -> Iterator[Row]:

@@ -52,6 +52,7 @@ CASES = (
     KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 5 SLIDE 5"),
     KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} WITHIN 3"),
     KernelCase("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest HAVING LENGTH >= 3 WITHIN 1 day"),
+    KernelCase("many", "PATTERN Stock+ s[] REPORT any WITHIN 70 s"),
     # REPORT, SELECT
     KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT maximal", ("sample",)),
     KernelCase(

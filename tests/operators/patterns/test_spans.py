@@ -1,4 +1,4 @@
-"""Spans of patterns that begin with a repeated variable, counted on the index: by halves, start by start, and listed."""
+"""Spans of patterns that begin with a repeated variable: counted on the index, by halves or one by one, and listed."""
 
 from __future__ import annotations
 

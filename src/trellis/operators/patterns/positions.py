@@ -77,7 +77,8 @@ class PositionPaths:
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
-        ranges, group = self._anchored_ranges(vertices, may_begin) if self.graph.anchored else self._plain_ranges(events)
+        anchored = self.graph.anchored
+        ranges, group = self._anchored_ranges(vertices, may_begin) if anchored else self._plain_ranges(events)
         graph = kernel.VertexGraph(
             events, positions, self.slice.ticks[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(np.isin(positions, list(self.graph.entered))),

@@ -112,7 +112,7 @@ class Counter:
         return totals
 
     def _in_order(self, tasks: TrendTasks) -> tuple[NDArray[np.int64] | None, TrendTasks, tuple[Any, ...] | None]:
-        """Return the order in which tasks are counted several at a time, if so, these, and what counts them by halves."""
+        """Return the order in which tasks are counted several at a time, if so, these, and what halves take."""
         shape, given = self.relation.shape, self.relation.tasks(tasks)
         halves = self._by_halves(given)
         if halves is None and not isinstance(shape, passes.Tails):
