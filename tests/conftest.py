@@ -25,8 +25,8 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
     "spark.driver.memory": "1g",
     "spark.python.daemon.module": "tests.spark_daemon",
-    # Spark's usual class for checkpoints starts `readlink` and `chmod` for each file on a local disk: a hundred processes
-    # a batch or two. Streams that are run as commands, in the slow tests, have the usual one.
+    # Spark's usual class for checkpoints starts `readlink` and `chmod` for each file on a local disk: some fifty
+    # processes a batch. Streams that are run as commands, in the slow tests, have the usual one.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
