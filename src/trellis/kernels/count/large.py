@@ -16,7 +16,6 @@ from numba.extending import register_jitable
 from trellis.kernels.arrays import ones
 from trellis.kernels.jit import njit
 
-BLOCK = 1 << 16  # events of a block: its tree has 2 MB
 SHIFT = 4
 BUCKET = 1 << SHIFT  # with a block's tree at most 64 residues below 2**58 are added before a remainder is taken
 PRIMES, BITS = 3, 58  # the primes are a little below 2**BITS

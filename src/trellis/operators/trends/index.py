@@ -31,14 +31,13 @@ from trellis.language.syntax import Report, Select
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.operators.trends.value_cuts import ValueCuts, cuts_of, tails_of
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import USUAL, Sizes
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Shape = passes.Tails | passes.Ranges | passes.Pairs | Triples
 DIVIDED = passes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
 LEAST = 512  # events of a part at least, where tasks overlap
-WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
-LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
 
 
 @dataclass(frozen=True)
@@ -139,12 +138,13 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
     """
     if not can_index(plan):
         return None
-    return index_adjacency(encode(plan.adjacent, events.columns, events.usable), events, lo, hi, single, threads)
+    adjacency = encode(plan.adjacent, events.columns, events.usable)
+    return index_adjacency(adjacency, events, lo, hi, single, threads, sizes=plan.sizes)
 
 
 def index_adjacency(
     adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True,
-    gaps: bool = True,
+    gaps: bool = True, sizes: Sizes = USUAL,
 ) -> AttributeIndex | None:  # fmt: skip
     """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
 
@@ -154,7 +154,7 @@ def index_adjacency(
     relation = _relation(adjacency, events, gaps)
     if relation is None:
         return None
-    layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads)
+    layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads, sizes)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     mirrored = relation.mirrored() if isinstance(shape, DIVIDED) else None
@@ -185,7 +185,7 @@ def mirrored_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, threads: int =
         events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds,
         order=None,
     )  # fmt: skip
-    layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads)
+    layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads, plan.sizes)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     again = relation if isinstance(shape, DIVIDED) else None
@@ -298,8 +298,10 @@ def _in_a_row(codes: Ints) -> Ints:
 class _Layout:
     """The parts of the index, and what is laid out in them."""
 
-    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, partition_end: Ints, threads: int = 1) -> None:
-        self.n, self.threads = len(partition_end), threads
+    def __init__(
+        self, relation: _Relation, lo: Ints, hi: Ints, partition_end: Ints, threads: int = 1, sizes: Sizes = USUAL
+    ) -> None:
+        self.n, self.threads, self._sizes = len(partition_end), threads, sizes
         self.relation = relation
         order = np.lexsort((hi, lo))
         of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], partition_end, LEAST)
@@ -332,7 +334,7 @@ class _Layout:
         at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
         plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
         plain = plain and self.relation.reach is None
-        if plain and self.threads > 1 and self.n >= LARGE:
+        if plain and self.threads > 1 and self.n >= self._sizes.thread_part:
             return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
         cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else _in_a_row(cuts.cuts[0])
         width = vertices.cut_values(
@@ -387,7 +389,7 @@ class _Layout:
 
     def _both(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
         """Return the results of a function for two arguments, at once where they are large."""
-        if self.threads < 2 or self.total < WORTH_THREADS:
+        if self.threads < 2 or self.total < self._sizes.thread_events:
             return list(map(function, *arguments))
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(function, *arguments))
