@@ -94,7 +94,8 @@ def bind(
     _check_after_match(query, scope)
     _check_unused(scope)
     return BoundQuery(
-        text=text, syntax=replace(query, pattern=written), schema=schema, pattern=plain_pattern(query.pattern, query.select),
+        text=text, syntax=replace(query, pattern=written), schema=schema,
+        pattern=plain_pattern(query.pattern, query.select),
         variables=(*variables, *(variable for variable, _ in untils)), conditions=conditions,
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
         having=having, filters=filters, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,
