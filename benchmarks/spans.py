@@ -42,7 +42,7 @@ def run(quick: bool) -> list[Table]:
             f"{size:,} events in spans of {span}, counted, values compared",
             [_rising(events, span, quick), *_counted(MANY, events, span, quick, None)],
             [
-                "For each pair of a first and a last event in a span there is another number of rising paths between them,",
+                "For each pair of a first and a last event in a span there is another number of rising paths,",
                 "and a count has the sum of all: no way is known that takes less than events times events of a span.",
                 "So the peer that is judged is a plain loop, which adds numbers of 64 bits that wrap: once for each",
                 "64 bits of the number that we find.",

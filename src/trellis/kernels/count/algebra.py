@@ -156,7 +156,7 @@ def _add(algebra, a, b):
 
 @register_jitable
 def _times_half(a, b, prime):
-    """Return a product modulo a prime, of a factor below it and one below 2**29: floats give the quotient, or nearly."""
+    """Return a product modulo a prime, of a factor below it and one below 2**29: floats give its quotient, nearly."""
     rest = a * b - np.uint64(np.float64(a) * np.float64(b) / np.float64(prime)) * prime
     if rest >> np.uint64(63):
         rest += prime
