@@ -68,8 +68,8 @@ class Sizes:
         Numbers below which sums of doubles are exact.
     count_events, count_block
         Events of a task from which it pays to count in blocks, and events of a block: a tree of 2**16 has 2 MB.
-    half_events
-        Events of a span for each attribute vertex from which spans are counted by halves.
+    divided_events
+        Events of a span for each attribute vertex from which spans are counted by divided.
     thread_events, thread_part, thread_tasks, thread_firsts
         What several threads are worth: events of all tasks of trends; events of one part of an index whose vertices two
         threads lay out, which takes more memory; tasks of a join; first events of a sequence.
@@ -113,7 +113,7 @@ class Sizes:
     exact: float = 2.0**53
     count_events: int = 1 << 19
     count_block: int = 1 << 16
-    half_events: int = 8
+    divided_events: int = 8
     thread_events: int = 1 << 18
     thread_part: int = 1 << 22
     thread_tasks: int = 1 << 10

@@ -1,4 +1,4 @@
-"""Spans of patterns that begin with a repeated variable: counted on the index, by halves or one by one, and listed."""
+"""Spans of patterns that begin with a repeated variable: counted on the index, by divided or one by one, and listed."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def spans(draw: Any) -> tuple[str, pa.Table]:
 
 
 @examples(250)
-@given(drawn=spans(), halves=st.booleans())
-def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[str, pa.Table], halves: bool) -> None:
+@given(drawn=spans(), divided=st.booleans())
+def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[str, pa.Table], divided: bool) -> None:
     text, table = drawn
-    sizes = Sizes(half_events=0 if halves else 1 << 40)
+    sizes = Sizes(divided_events=0 if divided else 1 << 40)
     operator = _asked(text, table, sizes)
     counts = list(operator.counts)
     explored = PatternOperator(replace(operator.plan, operator=OperatorSpec(PATTERNS, SEARCH, "")), operator.events)

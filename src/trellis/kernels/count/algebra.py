@@ -155,7 +155,7 @@ def _add(algebra, a, b):
 
 
 @register_jitable
-def _times_half(a, b, prime):
+def _times_small(a, b, prime):
     """Return a product modulo a prime, of a factor below it and one below 2**29: floats give its quotient, nearly."""
     rest = a * b - np.uint64(np.float64(a) * np.float64(b) / np.float64(prime)) * prime
     if rest >> np.uint64(63):
@@ -168,11 +168,11 @@ def _times(algebra, a, b):
     if _of(algebra, Modulo):
 
         def modular(algebra, a, b):
-            prime, half = algebra.prime, np.uint64(29)
+            prime, few = algebra.prime, np.uint64(29)
             if prime == 0:
                 return a * b
-            high = _times_half(_times_half(a, b >> half, prime), np.uint64(1) << half, prime)
-            low = _times_half(a, b & ((np.uint64(1) << half) - np.uint64(1)), prime)
+            high = _times_small(_times_small(a, b >> few, prime), np.uint64(1) << few, prime)
+            low = _times_small(a, b & ((np.uint64(1) << few) - np.uint64(1)), prime)
             return add(algebra, high, low)
 
         return modular

@@ -97,41 +97,41 @@ class Counter:
         shape, events = self.relation.shape, self.relation.events
         if self._known is None or self._known[0] is not tasks:
             self._known = tasks, *self._in_order(tasks)  # there is a pass for each prime
-        _, order, sorted_, halves = self._known
+        _, order, sorted_, divided = self._known
         if order is None:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
-        if halves is None:
+        if divided is None:
             totals[order] = self._on_threads(
                 sorted_, lambda some: passes.count_abreast(algebra, shape, events, some)
             )  # fmt: skip
         else:
-            from trellis.kernels.count.halves import count_halves  # windows never need it
+            from trellis.kernels.count.divided import count_divided  # windows never need it
 
-            totals[order] = count_halves(algebra, *halves[:3], events, halves[3])
+            totals[order] = count_divided(algebra, *divided[:3], events, divided[3])
         return totals
 
     def _in_order(self, tasks: TrendTasks) -> tuple[NDArray[np.int64] | None, TrendTasks, tuple[Any, ...] | None]:
-        """Return the order in which tasks are counted several at a time, if so, these, and what halves take."""
+        """Return the order in which tasks are counted several at a time, if so, these, and what divided take."""
         shape, given = self.relation.shape, self.relation.tasks(tasks)
-        halves = self._by_halves(given)
-        if halves is None and not isinstance(shape, passes.Tails):
+        divided = self._by_division(given)
+        if divided is None and not isinstance(shape, passes.Tails):
             return None, tasks, None
         order = np.lexsort((given.lo, given.part, given.offset))
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
-        if halves is None and not 2 <= 2 * parts <= len(tasks):
+        if divided is None and not 2 <= 2 * parts <= len(tasks):
             return None, tasks, None
         sorted_ = tasks.chosen(order)
-        return order, sorted_, None if halves is None else (*halves, self.relation.tasks(sorted_))
+        return order, sorted_, None if divided is None else (*divided, self.relation.tasks(sorted_))
 
-    def _by_halves(self, tasks: passes.PassTasks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    def _by_division(self, tasks: passes.PassTasks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Return places and ranges of successors, where spans are long beside the attribute vertices that there are."""
         shape, size = self.relation.shape, len(self.relation.events.usable)
         if not tasks.single or not len(tasks.lo) or not isinstance(shape, passes.Tails | passes.Ranges):
             return None
         if isinstance(shape, passes.Ranges) and len(shape.reach):
             return None
-        if self.sizes.half_events * int(tasks.width.max()) > float((tasks.hi - tasks.lo).mean()):
+        if self.sizes.divided_events * int(tasks.width.max()) > float((tasks.hi - tasks.lo).mean()):
             return None
         nearest = self.relation.events.nearest
         if not tasks.every and ((nearest >= 0) & (nearest < size)).any():  # where paths may end depends on the span

@@ -1,8 +1,8 @@
 """Numbers of paths of spans that overlap, where few attribute vertices hold all successors.
 
-Spans that begin before the end of another are divided there. What an event of the earlier half leads to is one number
-for each attribute vertex, by which the paths go on into the later half, and one for those that end before it; what an
-attribute vertex leads to in the later half is one number for each end. So each half is gone through once for all spans,
+Spans that begin before the end of another are divided there. What an event of the earlier part leads to is one number
+for each attribute vertex, by which the paths go on into the later part, and one for those that end before it; what an
+attribute vertex leads to in the later part is one number for each end. So each part is gone through once for all spans,
 and a span takes a product of two short rows.
 """
 
@@ -15,7 +15,7 @@ from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True)
-def count_halves(algebra, place, first, last, events, tasks):
+def count_divided(algebra, place, first, last, events, tasks):
     """Return the number of paths of each task, as `passes.count` does.
 
     The tasks are single, those of a part follow one another with rising `lo` and `hi`, and whether a path may end at an
@@ -46,7 +46,7 @@ def count_halves(algebra, place, first, last, events, tasks):
                 for y in range(x, middle):
                     if t <= starts[y] < behind:
                         final = y
-                _count_divided(
+                _add_divided(
                     algebra, place, first, last, events, tasks, t, behind, x, middle, tasks.hi[starts[final]], totals
                 )
                 x = middle
@@ -57,12 +57,12 @@ def count_halves(algebra, place, first, last, events, tasks):
 
 
 @njit(cache=True, nogil=True)
-def _count_divided(algebra, place, first, last, events, tasks, t, behind, lo, middle, hi, totals):
+def _add_divided(algebra, place, first, last, events, tasks, t, behind, lo, middle, hi, totals):
     """Add the paths that begin in `[lo, middle)`, whose spans end from `middle` to `hi`."""
     starts, offset, width, every = tasks.starts, tasks.offset[t], tasks.width[t], tasks.every
     later, nearest, usable, ranges = events.later, events.nearest, events.usable, first.shape[0]
     zero, one = algebra.zero, algebra.one
-    # The later half: how many paths lead from each vertex to each end, and how many to ends before each event.
+    # The later part: how many paths lead from each vertex to each end, and how many to ends before each event.
     led = np.full((hi - middle, width), zero)
     before = np.full((hi - middle + 1, width), zero)
     waiting = np.full((width, width), zero)
@@ -85,7 +85,7 @@ def _count_divided(algebra, place, first, last, events, tasks, t, behind, lo, mi
                         for q in range(width):
                             waiting[p, q] = add(algebra, waiting[p, q], led[z - middle, q])
         y = end
-    # The earlier half, from its end: the last number of a row is of the paths that end in it.
+    # The earlier part, from its end: the last number of a row is of the paths that end in it.
     rows = np.full((16, width + 1), zero)
     held = np.full((width, width + 1), zero)
     for q in range(width):
