@@ -205,7 +205,7 @@ class LeafValues:
 class ChosenValues:
     """The same of some leaves."""
 
-    values: LeafValues
+    values: LeafValues | ChosenValues
     chosen: Ints
 
     def may_hold(self, wanted: ValuedName) -> Flags:
