@@ -261,8 +261,17 @@ def _begin_of(nodes, node, inside):
 def next_places(spans, nodes, node_filters, leaf_filters, items, starts, last, most, near, far, size):
     """Return for each of some leaves in order the next that may hold an item, as far as a chain from there may go.
 
-    So a NOT is looked for between steps only, and no further than to where it is found. The number of nodes and leaves
-    that were looked at is the second result.
+    So a NOT is looked for between steps only, and no further than to where it is found. The second result is how often
+    an item was looked for in a filter.
+
+    Parameters
+    ----------
+    spans, nodes, node_filters, leaf_filters, items
+        The tree, and the bits of what is forbidden: see `walk`.
+    starts, last
+        The leaves to begin with, and the last one to look at.
+    most, near, far, size
+        How far a chain may go: see `narrow`.
     """
     found, number, visited = np.empty(starts.shape[0], np.int64), 0, 0
     leaf = 0
