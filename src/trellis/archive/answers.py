@@ -137,9 +137,13 @@ class Answerer:
         """The tree over the leaves, to be walked."""
         return WalkedTree.of(self._tree(), self.contents.entries, self.contents.filters)
 
+    @cached_property
+    def _has_nodes(self) -> bool:
+        return self._tree().height > 0
+
     def walks(self, question: Question) -> bool:
         """Return whether a walk is expected to cost less than slices; in small histories nothing is measured."""
-        if len(self.leaves) < LEAVES_WORTH_A_WALK or not self._tree().height:
+        if len(self.leaves) < LEAVES_WORTH_A_WALK or not self._has_nodes:
             return False
         return not any(one.untyped for one in question.sequences) and self.tree_index.pays(question, self.leaves)
 

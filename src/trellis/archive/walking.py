@@ -28,7 +28,7 @@ from trellis.kernels.bloom import walk as walking
 
 ALGORITHMS = ("auto", "slices", "tree")
 REMEMBERED = 1024  # names
-SAMPLES, SHARE = 4, 16  # how many parts of the tree tell whether a walk pays, and which share of it they are
+SAMPLES, SHARE = 4, 64  # how many parts of the tree tell whether a walk pays, and which share of it they are
 
 
 def check_algorithm(name: str) -> None:
@@ -95,7 +95,7 @@ class WalkedTree:
         A search in these gives what it gives in all. Where steps are in the same leaf or the next, an empty leaf stands
         behind each that has no neighbour.
         """
-        chosen, looked_at = self._chosen(question, leaves, *_between(question, leaves))
+        chosen, looked_at, _ = self._chosen(question, leaves, *_between(question, leaves))
         rows = self.leaf_rows[chosen]
         if question.by_steps:
             behind = chosen + 1
@@ -109,10 +109,10 @@ class WalkedTree:
             None if leaves.values is None else ChosenValues(leaves.values, chosen),
         )  # fmt: skip
 
-    def _chosen(self, question: Question, leaves: Leaves, low: int, high: int) -> tuple[Ints, int]:
-        """Return the leaves between two that some match needs, and how often a name was looked for in a filter."""
+    def _chosen(self, question: Question, leaves: Leaves, low: int, high: int) -> tuple[Ints, int, int]:
+        """Return the leaves between two that some match needs, how often a name was looked for, and so inside."""
         tree = self.spans, self.nodes, self.tops, self.node_rows, self.leaf_rows
-        chosen, looked_at = [], 0
+        chosen, looked_at, so_inside = [], 0, 0
         for sequence in question.sequences:
             names = [self._items(map(plain, some or ())) for block in sequence.blocks for some in block]
             sets = np.concatenate([[0], np.cumsum([len(items) for items in names])])
@@ -120,9 +120,11 @@ class WalkedTree:
             apart = int(question.reading is Reading.NO and not question.by_steps)
             gaps = np.array([0 if loose else apart for loose in sequence.loose], np.int64)
             reach = _reach(question, sequence, leaves)
-            begins, holds, tested = walking.narrow(*tree, np.concatenate(names), sets, blocks, gaps, low, high, *reach)
+            begins, holds, tested, within = walking.narrow(
+                *tree, np.concatenate(names), sets, blocks, gaps, low, high, *reach
+            )
             chosen.append(begins)
-            looked_at += tested
+            looked_at, so_inside = looked_at + tested, so_inside + within
             for b, forbidden in enumerate(sequence.forbidden):
                 inside = [begins[holds[:, blocks[i] : blocks[i + 1]].any(axis=1)] for i in (b, b + 1)]
                 if forbidden and len(begins) and not question.by_steps:
@@ -132,7 +134,7 @@ class WalkedTree:
                     )  # fmt: skip
                     chosen.append(found)
                     looked_at += tested
-        return np.unique(np.concatenate(chosen)), looked_at
+        return np.unique(np.concatenate(chosen)), looked_at, so_inside
 
     def _items(self, names: Iterable[str]) -> NDArray[np.int32]:
         """Return the bits of names, a row each."""
@@ -151,17 +153,17 @@ class WalkedTree:
     # --- Which way is cheaper -----------------------------------------------------------------------------------
 
     def pays(self, question: Question, leaves: Leaves) -> bool:
-        """Return whether a walk is expected to cost less than slices, by a walk over a sample of the top nodes."""
-        number = len(self.tops) - 1
-        some = max(1, number // (SAMPLES * SHARE))
-        begins = np.unique(np.linspace(0, number - some, SAMPLES).astype(np.int64))
+        """Return whether a walk is expected to cost less than slices, by walks over parts of the leaves."""
+        number = len(self.leaf_rows)
+        some = number // (SAMPLES * SHARE)
+        begins = np.linspace(0, number - some, SAMPLES).astype(np.int64)
         slices = sum(len(block) for sequence in question.sequences for block in sequence.blocks) * self.costs[1]
         looked_at = 0
         for begin in begins.tolist():
-            looked_at += self._chosen(question, leaves, int(self.tops[begin]), int(self.tops[begin + some]))[1]
-            if looked_at * self.costs[0] > slices:
+            looked_at += self._chosen(question, leaves, begin, begin + some)[2]
+            if looked_at * SHARE * self.costs[0] > slices:
                 return False
-        return looked_at * number / (some * len(begins)) * self.costs[0] < slices
+        return True
 
     @cached_property
     def costs(self) -> tuple[float, float]:

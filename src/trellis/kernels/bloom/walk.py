@@ -161,6 +161,8 @@ def _keep_together(begins, ends, holds, first, last, most, near, far, size):
 def narrow(spans, nodes, tops, node_filters, leaf_filters, items, sets, blocks, gaps, low, high, most, near, far, size):
     """Return the leaves that some chain needs, for which steps, and how often a name was looked for in a filter.
 
+    The last result is how often that was in nodes and leaves that lie wholly between `low` and `high`.
+
     Parameters
     ----------
     spans, nodes, node_filters, leaf_filters
@@ -178,7 +180,7 @@ def narrow(spans, nodes, tops, node_filters, leaf_filters, items, sets, blocks, 
     near, far, size
         The last and first times, or positions, of leaves, and how far apart a chain may be; none if it is not limited.
     """
-    steps, visited = sets.shape[0] - 1, 0
+    steps, visited, inside = sets.shape[0] - 1, 0, 0
     first = max(0, np.searchsorted(tops, low, side="right") - 1)
     number = max(0, np.searchsorted(tops, high) - first)
     begins, places = tops[first : first + number].copy(), np.empty(number, np.int64)
@@ -191,6 +193,7 @@ def narrow(spans, nodes, tops, node_filters, leaf_filters, items, sets, blocks, 
         for e in range(steps):
             holds[i, e], tested = _looked_at(places[i], leaf, node_filters, leaf_filters, items, sets[e], sets[e + 1])
             visited += tested
+            inside += tested if leaf >= low and ends[i] < high else 0
     while True:
         for i in range(number):
             begins[i], ends[i] = max(begins[i], low), min(ends[i], high - 1)
@@ -226,6 +229,7 @@ def narrow(spans, nodes, tops, node_filters, leaf_filters, items, sets, blocks, 
                                 child, leaf, node_filters, leaf_filters, items, sets[e], sets[e + 1]
                             )
                             visited += tested
+                            inside += tested if leaf >= low and leaf + span <= high else 0
                     below += 1
                 leaf += span
                 if leaf < end:
@@ -233,7 +237,7 @@ def narrow(spans, nodes, tops, node_filters, leaf_filters, items, sets, blocks, 
         begins, ends, places, holds = new_begins[:below], new_ends[:below], new_places[:below], new_holds[:below]
         number = below
         if not deeper:
-            return begins, holds, visited
+            return begins, holds, visited, inside
 
 
 @njit(cache=True, nogil=True)
