@@ -35,8 +35,9 @@ from trellis.language.outputs import (
 )
 from trellis.language.parameters import read_parameters
 from trellis.language.schema import Kind, Schema, Type
+from trellis.language.scope import Scope
 from trellis.language.steps import bind_absent_patterns, bind_untils, condition_of, plain_pattern
-from trellis.language.values import INT64, Scope
+from trellis.language.values import INT64
 
 
 def bind(

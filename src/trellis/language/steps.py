@@ -11,7 +11,8 @@ from trellis.language import syntax as s
 from trellis.language.absent import forbidden_patterns, names_in, without_edges
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
 from trellis.language.printer import condition_text
-from trellis.language.values import Scope, bind_condition
+from trellis.language.scope import Scope
+from trellis.language.values import bind_condition
 
 
 def condition_of(condition: s.Condition, scope: Scope) -> Condition:
