@@ -313,7 +313,7 @@ def _pick(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.R
 
 
 def maker_of_picks(work: Work, events: Slice) -> RowMaker:
-    """Return what makes rows of trends that are picked: `pick events` needs positions."""
+    """Return the maker of rows for trends that are picked: `pick events` needs positions."""
     return RowMaker(work.plan, events, *((True, True) if work.what == "pick events" else ()))
 
 

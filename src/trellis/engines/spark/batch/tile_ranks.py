@@ -72,7 +72,7 @@ def _as_table(trends: TrendsOnTheWay) -> pa.Table:
 
 
 def _walked(messages: pa.Table) -> WalkedTile:
-    """Return what `WalkTile` gave."""
+    """Return the trends that `WalkTile` followed through a tile."""
     events, left = (Message(**row).arrays() for row in messages.sort_by("column").to_pylist())
     ranges = np.stack([left["low"], left["high"]], axis=1)
     return WalkedTile(events["trend"], events["event"], TrendsOnTheWay(left["trend"], ranges, left["rank"]))
