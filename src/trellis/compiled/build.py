@@ -13,8 +13,10 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
 MADE_OF = "made_of.txt"
@@ -25,7 +27,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m trellis.compiled", description=__doc__)
     parser.add_argument("what", choices=["build"], help="compile what ships, unless it is there already")
     parser.add_argument("--again", action="store_true", help="also if it is there")
-    parser.add_argument("--verbose", action="store_true", help="tell how long each case takes")
+    parser.add_argument("--verbose", action="store_true", help="tell how long each case and each kernel takes")
     given = parser.parse_args()
     _ask_numba()
     from trellis.kernels.cache import SHIPPED, versions
@@ -87,11 +89,32 @@ def _build(fresh: Path, verbose: bool) -> None:
 
 def _run(share: Iterable[tuple[str, Callable[[], None]]], verbose: bool) -> None:
     warnings.simplefilter("ignore")  # about the events of the cases, which nobody asked for
+    seconds = _seconds_by_kernel() if verbose else {}
     for name, step in share:
         begin = time.process_time()
         step()
         if verbose:
             print(f"{time.process_time() - begin:6.2f} s  {name}", file=sys.stderr)
+    for name in sorted(seconds, key=lambda name: -sum(seconds[name])):
+        times = seconds[name]
+        print(f"{sum(times):6.2f} s  {name} ({len(times)})", file=sys.stderr)
+
+
+def _seconds_by_kernel() -> dict[str, list[float]]:
+    """Return a table that is filled from now on: the seconds of CPU that each form of a kernel takes to compile."""
+    from trellis.kernels.jit import KernelDispatcher
+
+    whole, seconds = KernelDispatcher._compile, defaultdict[str, list[float]](list)
+
+    def compile_timed(self: KernelDispatcher, args: Any, return_type: Any, inner: bool) -> Any:
+        begin = time.process_time()
+        found = whole(self, args, return_type, inner)
+        if not inner:
+            seconds[f"{self.py_func.__module__}.{self.py_func.__name__}"].append(time.process_time() - begin)
+        return found
+
+    KernelDispatcher._compile = compile_timed  # type: ignore[method-assign]
+    return seconds
 
 
 def _cpu_seconds() -> float:

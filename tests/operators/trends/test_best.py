@@ -21,8 +21,8 @@ from trellis.engines.local.results import LocalResults
 from trellis.errors import OverflowInCondition
 from trellis.language.parser import parse
 from trellis.operators.trends.best import BestTrends
+from trellis.operators.trends.links import Links, links_by_index, links_of
 from trellis.operators.trends.operator import TrendOperator
-from trellis.operators.trends.search import Links, links_by_index, links_of
 from trellis.plan.sizes import Sizes
 
 KEYS = [

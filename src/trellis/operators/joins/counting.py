@@ -21,11 +21,11 @@ from trellis.kernels.join.placed import PlacedSums
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.joins.shape import CountedShape, Shapes, Slots
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
+from trellis.operators.matches import NONE
 from trellis.plan.sizes import USUAL
 
 Ints = NDArray[np.int64]
 EXACT, WHOLE = 2.0**53, 2.0**63  # floats are exact below the first, 64 bits hold what is below the second
-NONE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from trellis.kernels.sequence import walk as kernel
 from trellis.kernels.sequence.sweep import sweep
 from trellis.operators.exact import LARGE, SMALL
+from trellis.operators.matches import NONE
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.plan.sizes import USUAL
 
 Ints = NDArray[np.int64]
 WORTH_SWEEP = 1 << 28  # candidates of all lists of all tasks from which a sweep may be sooner done
 MOST_SWEPT = 6  # variables of a sequence that is counted by a sweep
-NONE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.ends import EndsKey, EndsSearch, ends_key
 from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
-from trellis.operators.trends.search import BestSearch, Links, SearchRuns, Space, in_rank_order, longest_path
+from trellis.operators.trends.links import Links
+from trellis.operators.trends.search import BestSearch, SearchRuns, Space, in_rank_order, longest_path
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.sizes import USUAL, Sizes
 

@@ -14,7 +14,8 @@ from trellis.language.syntax import Skip
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.best import BestTrends
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.search import SearchRuns, links_of
+from trellis.operators.trends.links import links_of
+from trellis.operators.trends.search import SearchRuns
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.sizes import Sizes
 

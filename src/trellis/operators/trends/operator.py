@@ -232,7 +232,7 @@ class TrendOperator(QueryOperator):
         if bound.limit is None or bound.limit_per:
             return None
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
-        from trellis.operators.trends.search import links_of
+        from trellis.operators.trends.links import links_of
 
         limit = bound.limit + bound.offset if bound.limit else 0
         by_index = self._search_by_index(request, limit)
@@ -281,7 +281,7 @@ class TrendOperator(QueryOperator):
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
-        from trellis.operators.trends.search import links_by_index
+        from trellis.operators.trends.links import links_by_index
 
         bound, tasks, index = request.bound, self.tasks, self.index
         if index is None or tasks.single or self.plan.bound.having or not can_be_searched(bound):
