@@ -121,6 +121,9 @@ HARD = [
     "SEQ(A a, NOT(SEQ(B+ b[], A d)), B c) WHERE SUM(b.x) > a.x",
     "SEQ(NOT(SEQ(B? b, A d)), B c) WHERE b.x > c.x",
     "SEQ(A a, NOT(SEQ(NOT(A e), B b, NOT(A d))), B c) WHERE b.x > a.x",
+    "SEQ(A a, NOT(SEQ(B b, NOT(A d), C? e)), B c) WHERE b.x >= a.x",
+    "SEQ(A a, NOT(SEQ(NOT(C e), A? b, B d)), B c) WHERE b.x < d.x AND d.x > a.x + 1",
+    "SEQ(A a, NOT(SEQ(SEQ(NOT(A e), B b), OR(C f, SEQ(A g, NOT(C h))))), B c) WHERE b.x >= a.x AND g.x < c.x",
     "SEQ(A a, NOT(OR(SEQ(NOT(SEQ(B d, B e)), B b), C f)), B c) WHERE b.x > a.x AND d.x > e.x",
 ]
 
