@@ -71,7 +71,7 @@ def _as_table(trends: TrendsOnTheWay) -> pa.Table:
     return pa.table({"trend": trends.trends, "low": low, "high": high, "rank": trends.ranks})
 
 
-def _walked(messages: pa.Table) -> WalkedTile:
+def _followed_trends(messages: pa.Table) -> WalkedTile:
     """Return the trends that `WalkTile` followed through a tile."""
     events, left = (Message(**row).arrays() for row in messages.sort_by("column").to_pylist())
     ranges = np.stack([left["low"], left["high"]], axis=1)
@@ -130,7 +130,7 @@ def trends_in_tiles(plan: Plan, rows: DataFrame, events: int, size: TileSize, ra
         if len(on_the_way.trends):
             paths = counted[tile].where(f.col("kind") == f.lit("paths"))
             messages = group.pieces.where(f.col("to") == f.lit(tile)).union(paths)
-            found = _walked(sent_to(messages, 1, WalkTile(plan, on_the_way)).toArrow())
+            found = _followed_trends(sent_to(messages, 1, WalkTile(plan, on_the_way)).toArrow())
             met.append((tile, found))
             on_the_way = found.going_on
     return _with_rows(group.tiling, rows, met, len(ranks))
