@@ -36,8 +36,8 @@ def pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
         depth -= 1
         what, a, middle, b = stack[depth]
         if what == MERGE:
-            merge_halves(by_above, above, lo, spare, a, middle, b)
-            merge_halves(by_below, below, lo, spare, a, middle, b)
+            merge_runs(by_above, above, lo, spare, a, middle, b)
+            merge_runs(by_below, below, lo, spare, a, middle, b)
         elif what == CROSS:
             if shape.either:
                 _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b)
@@ -51,8 +51,8 @@ def pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
                 middle -= 1
             if middle == a:
                 middle = later[lo + a] - lo
-            part_halves(by_above, spare, a, middle, b)
-            part_halves(by_below, spare, a, middle, b)
+            part_runs(by_above, spare, a, middle, b)
+            part_runs(by_below, spare, a, middle, b)
             stack[depth] = (MERGE, a, middle, b)
             stack[depth + 1] = (SERVE, a, 0, middle)
             stack[depth + 2] = (CROSS, a, middle, b)
@@ -191,7 +191,7 @@ def _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_ab
 
 
 @njit(cache=True, nogil=True)
-def part_halves(order, spare, a, middle, b):
+def part_runs(order, spare, a, middle, b):
     """Put the events before `middle` first, without changing the order otherwise."""
     kept = a
     moved = 0
@@ -206,7 +206,7 @@ def part_halves(order, spare, a, middle, b):
 
 
 @njit(cache=True, nogil=True)
-def merge_halves(order, codes, lo, spare, a, middle, b):
+def merge_runs(order, codes, lo, spare, a, middle, b):
     """Merge the runs `[a, middle)` and `[middle, b)` of an order, which fall in the codes of their events.
 
     Events are counted from `lo`; `spare`, int32, has room for the first run.

@@ -14,7 +14,7 @@ from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
-from trellis.kernels.count.pairs import CROSS, FEW, MERGE, SERVE, merge_halves, order_of_task, part_halves
+from trellis.kernels.count.pairs import CROSS, FEW, MERGE, SERVE, merge_runs, order_of_task, part_runs
 from trellis.kernels.count.passes import one_pass
 from trellis.kernels.jit import njit
 
@@ -64,8 +64,8 @@ def _pass_triples(algebra, shape, events, tasks, t, extra, source, values):
         depth -= 1
         what, a, middle, b = stack[depth]
         if what == MERGE:
-            merge_halves(by_above, above, lo, spare, a, middle, b)
-            merge_halves(by_below, below, lo, spare, a, middle, b)
+            merge_runs(by_above, above, lo, spare, a, middle, b)
+            merge_runs(by_below, below, lo, spare, a, middle, b)
         elif what == CROSS:
             _listed(shape, lo, by_above, by_below, a, middle, b, items)
             _cross(algebra, shape, tasks, t, source, gathered, tree, middle, items[: b - a], spare)
@@ -77,8 +77,8 @@ def _pass_triples(algebra, shape, events, tasks, t, extra, source, values):
                 middle -= 1
             if middle == a:
                 middle = later[lo + a] - lo
-            part_halves(by_above, spare, a, middle, b)
-            part_halves(by_below, spare, a, middle, b)
+            part_runs(by_above, spare, a, middle, b)
+            part_runs(by_below, spare, a, middle, b)
             stack[depth] = (MERGE, a, middle, b)
             stack[depth + 1] = (SERVE, a, 0, middle)
             stack[depth + 2] = (CROSS, a, middle, b)
