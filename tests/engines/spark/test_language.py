@@ -45,7 +45,7 @@ QUERIES = {
     "in_not": f"PATTERN SEQ(A a, NOT(SEQ(B b, NOT(C c), B e){{2,}} h[]), D d) WHERE [g] AND b.x <= e.x {WINDOWS}",
     "in_and_of_a_group": f"PATTERN SEQ(AND(A a, B b, NOT(D d))+ h[], C c) WHERE [g] AND d.x > a.x {WINDOWS}",
     "out_of_not": f"PATTERN SEQ(A a, NOT(SEQ(B+ b[], C c)), D d) WHERE [g] AND SUM(b.x) > a.x AND c.x < d.x {WINDOWS}",
-    "at_edges": "PATTERN SEQ(A a, NOT(SEQ(NOT(C c), B b)), D d) WHERE [g] AND b.x >= a.x WITHIN 7 s",
+    "at_edges": "PATTERN SEQ(A a, NOT(SEQ(NOT(C c), A? e, B b)), D d) WHERE [g] AND b.x >= a.x WITHIN 7 s",
     "each_iteration": f"PATTERN SEQ(SEQ(A a, B b)+ h[], D d) WHERE [g] AND a.x + b.x < 2 * d.x {WINDOWS}",
     "numbers": f"PATTERN SEQ(OR(A a, B b)+ h[], C? c, D d) WHERE [g] {WINDOWS} RETURN COUNT(h), COUNT(c), CEIL(d.x / 2)"
     " AS half",

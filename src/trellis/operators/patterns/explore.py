@@ -250,7 +250,9 @@ def _joined(parts: list[list[NDArray[Any]]]) -> Paths:
         edges = np.cumsum([0, *(len(one) for one in columns[3])])
         events, variables = np.concatenate(columns[0]), np.concatenate(columns[1])
         offsets = np.concatenate([[0], *(one[1:] + edge for one, edge in zip(columns[2], edges, strict=False))])
-        targets = np.concatenate([one + v for one, v in zip(columns[3], vertices, strict=False)]).astype(np.int32)
+        targets = np.concatenate(columns[3])
+        for k, v in enumerate(vertices[:-1].tolist()):
+            targets[edges[k] : edges[k + 1]] += v
         begins = np.concatenate([[0], *(one[1:] + v for one, v in zip(columns[4], vertices, strict=False))])
         ambiguous = np.concatenate(columns[5])
     return Paths(events, variables, offsets, targets, begins, ambiguous)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from trellis.events.slice import Ints
 from trellis.kernels.best import nodes
 from trellis.kernels.best import search as kernel
+from trellis.kernels.best.heaps import PATH_END, TASK, WANTED
 from trellis.kernels.best.ranks import rank_order
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
@@ -193,9 +194,9 @@ class BestSearch:
         if tied is not None:
             return BestCandidates(self, runs, *tied, best, room)
         events, paths = self._enumerate(runs, order, order if apart else runs.bucket, limit, room)
-        run = paths[:, words + kernel.TASK]
-        found = paths_of_tasks(events, paths[:, words + kernel.PATH_END], runs.number[run])
-        rows = np.flatnonzero(paths[:, words + kernel.WANTED])
+        run = paths[:, words + TASK]
+        found = paths_of_tasks(events, paths[:, words + PATH_END], runs.number[run])
+        rows = np.flatnonzero(paths[:, words + WANTED])
         kept = room if len(tasks) == 1 else None
         return BestCandidates(self, runs, found.take(rows), run[rows], paths[rows, :words], best, kept)
 
@@ -287,8 +288,8 @@ class BestSearch:
                 break
             growing[asked] = _larger(growing[asked], int(state[kernel.NEEDED]))
         events, paths = events[: state[kernel.USED]], paths[: state[kernel.PATHS]]
-        run = paths[:, words + kernel.TASK]
-        return paths_of_tasks(events, paths[:, words + kernel.PATH_END], runs.number[run]), run
+        run = paths[:, words + TASK]
+        return paths_of_tasks(events, paths[:, words + PATH_END], runs.number[run]), run
 
     # --- What the kernels take
 
