@@ -247,7 +247,7 @@ def _speed(spark: Any, quick: bool) -> Table:
 
 def _beside_flink(spark: Any, quick: bool) -> Table:
     """Measure all rising sub-sequences of each symbol, as FlinkCEP finds them."""
-    few, many, number, told = (2_000, 4_000, 4_000, 0) if quick else (20_000, 200_000, 600_000, 100_000)
+    few, many, number, told = (2_000, 4_000, 4_000, 0) if quick else (20_000, 200_000, 600_000, 60_000)
     text = ANY.format(seconds=SPAN)
     warm, whole = [prices(few, 200, i * few) for i in range(FIRST)], prices(number, 200, FIRST * few)
     rest = prices(few, 200, FIRST * few + number)  # what decides the last of them

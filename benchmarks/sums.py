@@ -79,8 +79,8 @@ def _check(query: trellis.Query, found: pa.Table, n: int, size: int) -> None:
     first = pa.concat_tables([batch for _, batch in zip(range(0, size, BATCH), _batches(n), strict=False)]).slice(
         0, size
     )
-    wanted = query.detect(first, time="ts", event_id="id").to_arrow().to_pylist()
-    rows = [row for row in found.to_pylist() if row["window_start"] == 0]
+    whole = query.detect(first, time="ts", event_id="id").to_arrow()
+    wanted, rows = ([row for row in table.to_pylist() if row["window_start"] == 0] for table in (whole, found))
     if sorted(map(repr, rows)) != sorted(map(repr, wanted)):
         raise AssertionError("sums and events give different numbers")
 
