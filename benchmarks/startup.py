@@ -40,7 +40,7 @@ def run(quick: bool) -> list[Table]:
         file = Path(folder) / "stock.parquet"
         write(generate_table("stock", 1_000, 1), file)
         tables = [_processes(file, quick), *_stages(file, Path(folder), quick), _small_calls(quick)]
-        return tables if quick else [*tables, _spark(file)]
+        return tables if quick else [*tables, _tour(Path(folder)), _spark(file)]
 
 
 def write(table: pa.Table, file: Path) -> None:
@@ -70,10 +70,19 @@ def _best(what: str, command: list[str], quick: bool) -> Timing:
     return Timing(*min(found), len(found))
 
 
-def _timed(command: list[str]) -> tuple[float, float]:
+def _tour(folder: Path) -> Table:
+    """Time the guided tour as somebody sees it for the first time, with no cache but what ships."""
+    step("the tour")
+    seconds = Timing(*_timed([sys.executable, "-m", "trellis.cli.main", "demo"], _environment(folder / "tour")))
+    return Table(
+        "The tour, from an empty cache", [Row("trellis demo", seconds, targets=[at_most(45, "s", seconds.wall)])]
+    )
+
+
+def _timed(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
     """Run a command; return its seconds on the clock and of all cores."""
     begin = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - begin
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -115,11 +124,15 @@ def _stages(file: Path, folder: Path, quick: bool) -> list[Table]:
 
 def _child(engine: str, query: str, file: Path, kept: Path) -> dict[str, tuple[float, float]]:
     """Ask a query in a fresh process that keeps what it makes in a folder; return the seconds of its stages."""
-    places = {"NUMBA_CACHE_DIR": str(kept / "numba"), "XDG_CACHE_HOME": str(kept), "PYTHONPATH": str(ROOT)}
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_OPT"}
     command = [sys.executable, "-m", "benchmarks.startup_child", engine, query, str(file)]
-    done = subprocess.run(command, env=environment | places, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, env=_environment(kept), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
     return {name: (wall, cpu) for name, (wall, cpu) in json.loads(done.stdout.splitlines()[-1]).items()}
+
+
+def _environment(kept: Path) -> dict[str, str]:
+    """Return the environment of a process that keeps what it makes in a folder."""
+    places = {"NUMBA_CACHE_DIR": str(kept / "numba"), "XDG_CACHE_HOME": str(kept), "PYTHONPATH": str(ROOT)}
+    return {name: value for name, value in os.environ.items() if name != "NUMBA_OPT"} | places
 
 
 def _total(stages: dict[str, tuple[float, float]]) -> Timing:

@@ -60,9 +60,19 @@ if ! { is_new_enough "$venv/bin/python" && "$venv/bin/python" -m pip --version >
     make_venv
 fi
 echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
-install --require-hashes -r requirements.lock
+# Two at once, since pip keeps one processor busy; each package is installed by one of them, and the lock names all. Most
+# of what pip would compile to bytecode, one file after another, is never imported: tests of packages, for one.
+halves=$(mktemp -d)
+trap 'rm -rf "$halves"' EXIT
+awk -v halves="$halves" '/^[A-Za-z]/ { odd = !odd } { print > (halves "/" (odd ? "odd" : "even")) }' requirements.lock
+install --no-compile --no-deps --require-hashes -r "$halves/odd" &
+install --no-compile --no-deps --require-hashes -r "$halves/even"
+wait $!
 install --no-deps --no-build-isolation --editable .
 # Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each process would compile the modules again.
-"$venv/bin/python" -m compileall -q src
+packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+(cd "$packages" && exec "$OLDPWD/$venv/bin/python" -m compileall -q -j 0 -x '/tests?/' "$OLDPWD/src" \
+    lark llvmlite numba numpy pandas py4j pyarrow pyspark rich typer) || true
+unset PYTHONDONTWRITEBYTECODE # whatever else is imported is kept when it first is
 "$venv/bin/python" -m trellis.compiled build ||
     echo "The kernels could not be compiled ahead: see the message above. They will be when they are needed." >&2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Run the tests in three processes, one for what uses Spark, which often waits, and two for the rest, so that two cores are
-# busy and there is one Spark session; types are checked beside them. Spark goes first wherever there is too little for
-# all: what it leaves is enough for the others, and it would be alone at the end, on less than two cores. All of them,
+# busy and there is one Spark session; types are checked beside them. Spark gets all that it asks for, by the highest
+# number of `nice` for the others: it leaves them half, and it would be alone at the end, on less than two cores. All of them,
 # and Spark's workers, share what Numba compiles: from a clean clone that is most of the work. Arguments: a marker
 # expression that chooses tests (default: all), then whatever pytest takes.
 set -uo pipefail
@@ -24,11 +24,11 @@ for argument in "$@"; do
 done
 [ "$given" = yes ] || mapfile -t files < <(grep -rliE spark --include='test_*.py' tests)
 
-nice -n 5 .venv/bin/python -m mypy --no-error-summary >"$types" 2>&1 &
+nice -n 19 .venv/bin/python -m mypy --no-error-summary >"$types" 2>&1 &
 checked=$!
 .venv/bin/python -m pytest -m "($chosen) and spark" "${files[@]}" "$@" >"$log" 2>&1 &
 with_spark=$!
-nice -n 5 .venv/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "($chosen) and not spark" "$@"
+nice -n 19 .venv/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "($chosen) and not spark" "$@"
 rest=$?
 wait "$with_spark"
 spark=$?

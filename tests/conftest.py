@@ -25,6 +25,11 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
     "spark.driver.memory": "1g",
     "spark.python.daemon.module": "tests.spark_daemon",
+    # Spark's usual class for checkpoints starts `readlink` and `chmod` for each file on a local disk: some fifty
+    # processes a batch. Streams that are run as commands, in the slow tests, have the usual one.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
 }
 # Of any JVM that a test starts. Most of its code runs a few times only, and two cores have other work than four threads
 # that collect garbage; without the sizes it would look for code and classes to drop while it still loads more.

@@ -29,6 +29,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from trellis.language import syntax as s
+from trellis.language.absent import absent_at_edge
 from trellis.language.syntax import Which
 
 integers = cache(st.integers)
@@ -695,7 +696,9 @@ def _absent(draw: Any, absent: Absents) -> s.Absent:
         )
     last = draw(leaves_of(TYPES, next(absent.names), draw(among(("single", "kleene")))))
     parts = (singles[0], last)
-    if kind is s.Seq and not s.may_be_empty(last) and draw(integers(0, 2)) == 0:
+    if kind is s.Seq and draw(integers(0, 2)) == 0:
+        if s.may_be_empty(last):  # so that the NOT is perhaps at the edge
+            return s.Absent((s.Seq((singles[0], s.Absent((s.Single("B", next(absent.names)),)), last)),))
         parts = (singles[0], draw(_absent(absent)), last)
     made = not_empty(kind(parts))
     if kind is s.Seq and draw(integers(0, 3)) == 0:
@@ -806,29 +809,15 @@ def general_case(
 
 
 @st.composite
-def queries_on(draw: Any, table: Table) -> Case:
-    """Draw a query of any shape over a table, with every clause, or with words at its steps."""
-    way = draw(st.integers(0, 3))
-    if way == 0:
-        return draw(fixed_case(table=table))
-    return draw(general_case(table=table, clauses=way > 1, words=way == 1))
-
-
-@st.composite
 def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Condition]:
     """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
     around = _nots_around(pattern, ())
 
-    at_edges = {
-        leaf.var
-        for one in s.absent_patterns(pattern)
-        if isinstance(one, s.Seq)
-        for part in (one.parts[0], one.parts[-1])
-        if isinstance(part, s.Absent)
-        for leaf in s.leaves(part)
-    }
+    nots = [node for node in s.walk(pattern) if isinstance(node, s.Absent)]
+    edges = [absent for node in nots for one in node.events for absent in absent_at_edge(one)]
+    at_edges = {leaf.var for absent in edges for leaf in s.leaves(absent)}
 
     def may_meet(name: str, var: str) -> bool:
         """Tell whether conditions may compare two variables: of one NOT, or of one and of what is around it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +14,7 @@ from trellis.plan.choice import JOIN, OF_SEQUENCES, RANKS, with_algorithm
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan
 from trellis.plan.settings import AlgorithmSettings
+from trellis.plan.sizes import USUAL, Sizes
 from trellis.plan.spec import AUTO
 
 SPARK = "spark"
@@ -43,6 +44,8 @@ class Methods:
         The memory that stored partial trends may take: a number of bytes, or a text such as `2G` or `512MB`.
     optimizer
         How the plan of `h-cet` is chosen.
+    sizes
+        The sizes at which operators change their way; results do not depend on them.
     """
 
     algorithm: str = AUTO
@@ -50,6 +53,7 @@ class Methods:
     anchors: int | None = None
     memory_limit: int | str | None = None
     optimizer: str = AUTO
+    sizes: Sizes = USUAL
 
     def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> AlgorithmSettings:
         """Return the settings of the algorithm, as a plan carries them."""
@@ -181,6 +185,7 @@ def size_in_bytes(size: int | str) -> int:
 def with_methods(plan: Plan, methods: Methods, max_trends: int = DEFAULT_MAX_TRENDS) -> Plan:
     """Return a plan that says how results are found; refuse an algorithm that is not for such a query."""
     settings = methods.settings(max_trends)
+    plan = replace(plan, sizes=methods.sizes)
     if (plan.operator.algorithm, plan.operator.settings) == (methods.algorithm, settings):
         return plan  # as it is chosen already
     return with_algorithm(plan, methods.algorithm, settings)

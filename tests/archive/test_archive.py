@@ -59,7 +59,7 @@ QUERIES = [
     "PATTERN AND(A a, B b, NOT(C c)) WITHIN 6 SLIDE 3",
     "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d)",
     "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), D d) WHERE b.x > a.x WITHIN 9",
-    "PATTERN SEQ(A a, NOT(SEQ(NOT(D d), B b)), C c)",
+    "PATTERN SEQ(A a, NOT(SEQ(NOT(D d), E? e, B b)), C c) WHERE b.x >= a.x",
     "PATTERN SEQ(SEQ(A a, B b)+ g[], C c) WHERE a.x + b.x < 2 * c.x REPORT any WITHIN 9 SLIDE 3",
     "PATTERN SEQ(A a, SEQ(B b, C c)* g[], D d) WHERE [g] REPORT any AFTER MATCH SKIP TO NEXT",
     "PATTERN SEQ(AND(A a, NOT(D d), B b){1,2} g[], C+ c[] UNTIL (c.x > 4)) HAVING SUM(c.x) > 3 SELECT skip-till-next",

@@ -14,6 +14,7 @@ import pytest
 
 from trellis.archive import Answer, Archive, store
 from trellis.archive.events import names_file
+from trellis.archive.reading import EventFiles
 from trellis.archive.sizing import size_filters
 from trellis.errors import DataError, TrellisError, UsageError
 
@@ -53,16 +54,18 @@ def test_damaged_events_are_told_wherever_the_damage_is(archive: Archive, beside
         Archive.open(archive.directory).find(text, exact=True)
 
 
-def test_pages_of_large_files_have_checksums(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "SMALL", 0)
+def test_pages_of_large_files_have_checksums(archive: Archive) -> None:
+    def opened() -> Archive:
+        return Archive(archive.directory, EventFiles(small=0))
+
     path = archive.directory / archive.manifest.parts[0][0]
-    assert Archive.open(archive.directory).find(RISING, exact=True).trends.count() == 10
+    assert opened().find(RISING, exact=True).trends.count() == 10
     place = path.read_bytes().index(b"\x01\x00\x00\x00A\x01\x00\x00\x00B") + 4  # in the dictionary of names
     whole = path.read_bytes()
     for byte, wrong in ((place, "CRC|cannot be read"), (len(whole) - 5, "footer"), (len(whole) - 60, "footer")):
         flip(path, byte)
         with pytest.raises(DataError, match=wrong):
-            Archive.open(archive.directory).find(RISING + " AND a.k != 'z'", exact=True)
+            opened().find(RISING + " AND a.k != 'z'", exact=True)
         path.write_bytes(whole)
 
 

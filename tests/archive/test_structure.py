@@ -196,6 +196,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_killed_append_leaves_the_archive_as_it_was(tmp_path: Path) -> None:
     table = pa.table({"t": pa.array([0], pa.int64()), "n": ["w0"]})
     Archive.build(table, tmp_path / "a", time="t", type="n", leaf=10, expected_events=10**6)

@@ -347,13 +347,14 @@ def overlay(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", tmp_path / "merged"], check=True)
 
 
-@pytest.mark.parametrize("exchange", [True, False])
+@pytest.mark.parametrize("exchange", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_kill_before_any_step_leaves_a_whole_output(tmp_path: Path, exchange: bool) -> None:
     with claimed(tmp_path / "out") as output, output.replacing() as directory:
         (directory / "part-00000.json").write_text("the first")
     assert_whole_whenever_killed(tmp_path / "out", exchange, 0 if exchange else 1)
 
 
+@pytest.mark.slow
 def test_a_kill_before_any_step_where_directories_are_not_renamed(overlay: Path) -> None:
     with pytest.raises(OSError, match="cross-device"):
         os.rename(overlay / "out", overlay / "other")

@@ -10,6 +10,7 @@ import pytest
 from tests.kernels import naive
 from tests.kernels.cases import arrays_of, random_graph
 from trellis.kernels.best import nodes, ranks, search
+from trellis.kernels.best.heaps import PATH_END, TASK, WANTED
 from trellis.kernels.count.passes import first_successors
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
 
@@ -59,9 +60,9 @@ class Case:
                 == search.DONE
             )
         paths = paths[: state[search.PATHS]]
-        rows = naive.ragged(events, paths[:, 1 + search.PATH_END])
-        wanted = paths[:, 1 + search.WANTED] if kernel is search.best_paths else np.ones(len(paths))
-        return [(int(t), p) for t, p, w in zip(paths[:, 1 + search.TASK], rows, wanted, strict=True) if w]
+        rows = naive.ragged(events, paths[:, 1 + PATH_END])
+        wanted = paths[:, 1 + WANTED] if kernel is search.best_paths else np.ones(len(paths))
+        return [(int(t), p) for t, p, w in zip(paths[:, 1 + TASK], rows, wanted, strict=True) if w]
 
 
 @pytest.mark.parametrize("every", [False, True])

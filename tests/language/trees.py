@@ -67,7 +67,7 @@ class Drawer:
     def parts(self, depth: int, chained: bool) -> tuple[s.Pattern, ...]:
         def part() -> s.Pattern:
             if self.one([False, False, True]):
-                return s.Absent(self.some(lambda: s.Single(self.one(TYPES), self.name()), 1, 2))
+                return self.absent()
             if chained and self.one([False, True]):
                 return s.Single(None, self.name())
             return self.pattern(depth)
@@ -76,6 +76,18 @@ class Drawer:
             return s.PolicyStep(self.one(list(s.Select)), self.pattern(depth)) if self.one([False, True]) else part()
 
         return (self.pattern(depth), *self.some(step, 1, 3))
+
+    def absent(self) -> s.Absent:
+        """A NOT of events, or of a pattern with a NOT anywhere in it, perhaps beside an optional part."""
+        events = self.some(lambda: s.Single(self.one(TYPES), self.name()), 1, 2)
+        if self.one([False, True]):
+            return s.Absent(events)
+        parts = [*self.some(lambda: self.one([s.Single, s.Kleene])(self.one(TYPES), self.name()), 2, 3)]
+        kind = self.one([s.Seq, s.Seq, s.And, s.Or])
+        if kind is s.Seq:
+            parts.insert(self.one(range(len(parts) + 1)), s.Absent(events))
+            parts += [s.Single("B", self.name(), True)] * self.one([0, 1])
+        return s.Absent((kind(tuple(parts)),))
 
     def event(self) -> s.Pattern:
         type_ = self.one(["A", "A", *TYPES])

@@ -13,8 +13,8 @@ from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case, skipping_case
 from trellis.errors import BindError, ListingRefused, UsageError
-from trellis.operators import skipping
 from trellis.operators.trends.operator import TrendOperator
+from trellis.plan.sizes import Sizes
 
 EVENTS = pa.table({"t": range(8), "id": range(8), "x": [1, 5, 2, 6, 3, 7, 4, 8], "k": list("ABABABAB")})
 RISING = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any"
@@ -48,8 +48,7 @@ def test_graph_listing_and_bisection_agree(monkeypatch: pytest.MonkeyPatch, keys
         with monkeypatch.context() as patched:
             patched.setattr(TrendOperator, "leading", lambda *_: None)
             assert events_of(text) == wanted
-            patched.setattr(skipping, "FEW", 0)
-            assert events_of(text) == wanted
+            assert events_of(text, sizes=Sizes(skip_few=0)) == wanted
 
 
 def test_more_results_than_can_be_listed_by_a_key() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.operators.trends import listing, operator
+from trellis.plan.sizes import Sizes
 
 RISING = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price"
 PAIR = "PATTERN SEQ(A {0}, B+ {1}[], C {2}) WHERE {1}[i].price > {1}[i-1].price WITHIN 12 SLIDE 4"
@@ -33,15 +33,14 @@ def events(n: int = 60) -> pa.Table:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", QUERIES)
-def test_words_and_positions_give_the_same_rows(name: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator, "WORD_VALUES", 500)
-    monkeypatch.setattr(listing, "FIRST_ROWS", 32)
-    monkeypatch.setattr(listing, "LARGE_ROWS", 64)
+def test_words_and_positions_give_the_same_rows(name: str, threads: int) -> None:
+    sizes = Sizes(word_values=500, first_rows=32, large_rows=64)
     table = events()
     place = table.schema.get_field_index("id")
     texts = table.set_column(place, "id", table["id"].cast(pa.string()))
     kind = {"type": "type"} if "SEQ" in QUERIES[name] else {}
-    words, by_text = (trellis.query(QUERIES[name]).detect(some, event_id="id", **kind) for some in (table, texts))
+    query = trellis.query(QUERIES[name])
+    words, by_text = (query.detect(some, event_id="id", sizes=sizes, **kind) for some in (table, texts))
     total = words.count()
     assert total > 100
     for ranks in (None, range(total // 3, total // 3 + 90)):

@@ -12,16 +12,13 @@ from pathlib import Path
 import pytest
 
 from trellis.errors import DataError
-from trellis.streams import commit_log
 from trellis.streams.commit_log import FLUSH, CommitLog
 from trellis.streams.stream_output import RESULTS, batch_name
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments of ten entries, and three that stay by themselves."""
-    monkeypatch.setattr(commit_log, "SEGMENT", 10)
-    monkeypatch.setattr(commit_log, "NEWEST", 3)
+def short(directory: Path) -> CommitLog:
+    """Return a log with segments of ten entries, and three that stay by themselves."""
+    return CommitLog(directory, 10, 3)
 
 
 def file_of(number: int) -> str:
@@ -36,9 +33,8 @@ def batches(log: CommitLog) -> list[str]:
     return [entry["batch"] for entry in log.entries()]
 
 
-@pytest.mark.usefixtures("short")
 def test_old_entries_are_joined_and_stay_in_the_log(tmp_path: Path) -> None:
-    log = CommitLog(tmp_path / "_log")
+    log = short(tmp_path / "_log")
     log.open()
     assert log.is_empty()
     assert log.newest() is None
@@ -49,7 +45,7 @@ def test_old_entries_are_joined_and_stay_in_the_log(tmp_path: Path) -> None:
         assert newest is not None
         assert newest["files"] == {RESULTS: [file_of(number)]}
     log.commit(FLUSH, {RESULTS: ["part-flush-0-a.parquet"]}, {RESULTS: 1})
-    for one in (log, CommitLog(tmp_path / "_log")):  # also for a process that begins now
+    for one in (log, short(tmp_path / "_log")):  # also for a process that begins now
         assert batches(one) == [*map(batch_name, wanted), FLUSH]
         assert [one.has(batch_name(number)) for number in range(90)] == [number in wanted for number in range(90)]
         newest = one.newest()
@@ -63,9 +59,8 @@ def test_old_entries_are_joined_and_stay_in_the_log(tmp_path: Path) -> None:
     assert not log.is_empty()
 
 
-@pytest.mark.usefixtures("short")
 def test_a_kill_while_entries_are_joined_loses_nothing_and_counts_nothing_twice(tmp_path: Path) -> None:
-    log = CommitLog(tmp_path / "_log")
+    log = short(tmp_path / "_log")
     log.open()
     for number in range(12):
         commit(log, number)
@@ -80,8 +75,8 @@ def test_a_kill_while_entries_are_joined_loses_nothing_and_counts_nothing_twice(
         for number in range(left):
             shutil.copy(before / f"{batch_name(number)}.json", half)
         (half / f"{batch_name(13)}.json.tmp").write_text('{"batch"')
-        assert batches(CommitLog(half)) == [*map(batch_name, range(13))]
-        again = CommitLog(half)
+        assert batches(short(half)) == [*map(batch_name, range(13))]
+        again = short(half)
         again.open()
         assert len(list(half.iterdir())) == 4
         for number in range(13, 40):
@@ -89,16 +84,15 @@ def test_a_kill_while_entries_are_joined_loses_nothing_and_counts_nothing_twice(
         assert batches(again) == [*map(batch_name, range(40))]
 
 
-@pytest.mark.usefixtures("short")
 def test_a_reader_sees_all_while_entries_are_joined(tmp_path: Path) -> None:
-    log = CommitLog(tmp_path / "_log")
+    log = short(tmp_path / "_log")
     log.open()
     done = threading.Event()
     seen: list[int] = []
 
     def read() -> None:
         while not done.is_set():
-            found = batches(CommitLog(tmp_path / "_log"))
+            found = batches(short(tmp_path / "_log"))
             assert found == [*map(batch_name, range(len(found)))]
             seen.append(len(found))
 
@@ -127,12 +121,12 @@ def test_after_a_million_batches_a_commit_costs_what_the_first_did(tmp_path: Pat
     for size in (0, 1_000_000):
         directory = tmp_path / str(size)
         directory.mkdir()
-        for first in range(0, size, commit_log.SEGMENT):  # as the log makes them, all at once
-            numbers = range(first, first + commit_log.SEGMENT)
+        log = CommitLog(directory)
+        for first in range(0, size, log.segment_size):  # as the log makes them, all at once
+            numbers = range(first, first + log.segment_size)
             entries = [{"batch": batch_name(n), "files": {RESULTS: [file_of(n)]}, "rows": {}} for n in numbers]
             name = f"{batch_name(numbers[0])}-{batch_name(numbers[-1])}.jsonl"
             (directory / name).write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-        log = CommitLog(directory)
         log.open()
         taken = []
         for number in range(size, size + 2500):  # entries are joined twice

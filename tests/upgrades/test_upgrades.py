@@ -12,11 +12,12 @@ import trellis
 from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order
 from tests.upgrades.cases import DETECTED, FIRST, FOUND, QUERIES, events, unpack
-from tests.upgrades.write_fixtures import put
+from tests.upgrades.write_fixtures import put, put_naive
 from trellis.archive import Archive
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.archive.follow import ArchiveStream
 from trellis.engines.spark.sources.read_stream import read_stream
+from trellis.engines.spark.stream.checkpoint import Checkpoint
 from trellis.engines.spark.stream.running import Options, Stream
 from trellis.io.read import read_table
 from trellis.streams.stream_output import WINDOWS, StreamOutput, read_committed
@@ -98,6 +99,24 @@ def test_the_checkpoint_of_an_archive_goes_on(spark: SparkSession, tmp_path: Pat
         following.stop()
     assert following.events == 60
     _answers_as(Archive.open(folder / "archive"), tmp_path / "whole", events())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_stream_that_gave_times_in_utc_goes_on_so(spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    folder = unpack("times", tmp_path / "times")
+    put_naive(events().slice(40), folder / f"{kind}-in", kind, 1)
+    state = str(folder / f"{kind}-state")
+    frame = read_stream(spark, str(folder / f"{kind}-in"), known=Checkpoint.at(state).columns)
+    options = Options(str(folder / f"{kind}-results"), state, "2 s", available_now=True)
+    run = RunOptions(time="ts", event_id="id")
+    stream = Stream(spark, {"query": trellis.query(QUERIES["rising"])}, frame, options, run)
+    stream.start()
+    try:
+        stream.wait()
+        stream.flush()
+    finally:
+        stream.stop()
+    assert written(folder / f"{kind}-results") == detected(QUERIES["rising"], events())
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])

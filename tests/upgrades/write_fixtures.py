@@ -1,4 +1,4 @@
-"""Writes the fixtures, by the commands that users have: `python -m tests.upgrades.write_fixtures` at some commit.
+"""Writes the fixtures, by the commands that users have: `python -m tests.upgrades.write_fixtures NAME...`.
 
 Run it only to add fixtures of a newer version; those of earlier ones must stay as they are.
 """
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from tests.upgrades.cases import DETECTED, FIRST, QUERIES, events, pack
@@ -24,6 +25,15 @@ def put(table: pa.Table, folder: Path, number: int) -> None:
     folder.mkdir(exist_ok=True)
     path = folder / f"{number:03}.parquet"
     pq.write_table(table, path)
+    os.utime(path, (1_700_000_000 + number,) * 2)
+
+
+def put_naive(table: pa.Table, folder: Path, kind: str, number: int) -> None:
+    """Put a file of events whose times have no zone where a stream reads it."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{number:03}.{kind}"
+    naive = table.set_column(0, "ts", table["ts"].cast(pa.timestamp("us")))
+    pq.write_table(naive, path) if kind == "parquet" else pc.write_csv(naive, path)
     os.utime(path, (1_700_000_000 + number,) * 2)
 
 
@@ -65,8 +75,21 @@ def write_outputs(folder: Path) -> None:
                 "--engine", engine, *more)  # fmt: skip
 
 
+def write_times(folder: Path) -> None:
+    """Streams over times without a zone, in text and in Parquet, whose results had UTC."""
+    for kind in ("csv", "parquet"):
+        put_naive(events().slice(0, 40), folder / f"{kind}-in", kind, 0)
+        trellis(
+            "stream", QUERIES["rising"], folder / f"{kind}-in", "--out", folder / f"{kind}-results", "--checkpoint",
+            folder / f"{kind}-state", "--watermark", "2 s", "--event-id", "id", "--available-now", *FEW,
+        )  # fmt: skip
+
+
+FIXTURES = {"stream": write_stream, "archive": write_archive, "outputs": write_outputs, "times": write_times}
+
 if __name__ == "__main__":
-    for name, write in (("stream", write_stream), ("archive", write_archive), ("outputs", write_outputs)):
+    for name in sys.argv[1:]:
+        write = FIXTURES[name]
         with tempfile.TemporaryDirectory() as directory:
             write(Path(directory))
             pack(name, Path(directory))

@@ -130,9 +130,9 @@ class ArchiveSnapshot:
 class ArchiveReader:
     """Reads an archive by its current manifest, or by the one that was current when it was last read."""
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | Path, files: EventFiles | None = None) -> None:
         self.directory = Path(directory)
-        self._snapshot = ArchiveSnapshot(self.directory, read_manifest(self.directory))
+        self._snapshot = ArchiveSnapshot(self.directory, read_manifest(self.directory), files)
 
     def _use(self, manifest: Manifest) -> None:
         """Go on with a newer manifest; a question that began with another one ends with that."""

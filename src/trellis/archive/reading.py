@@ -21,15 +21,19 @@ AT_ONCE = 256  # row groups that are in memory before the rows that matter are t
 
 @dataclass
 class EventFiles:
-    """The files of events that were checked: what their footers say, and their names, are read once."""
+    """The files of events that were checked: what their footers say, and their names, are read once.
+
+    Files up to `small` bytes are looked at whole before they are read.
+    """
 
     footers: dict[str, tuple[pq.FileMetaData, Ints]] = field(default_factory=dict)
     names: dict[str, pa.Table | None] = field(default_factory=dict)
+    small: int = 64_000_000
 
     def footer(self, directory: Path, name: str, manifest: Manifest) -> tuple[pq.FileMetaData, Ints]:
         """Return the footer of a file, and where its row groups begin and the last one ends, in rows of the file."""
         if name not in self.footers:
-            footer = check_events(directory, name, manifest)
+            footer = check_events(directory, name, manifest, self.small)
             rows = [footer.row_group(group).num_rows for group in range(footer.num_row_groups)]
             self.footers[name] = footer, np.concatenate([[0], np.cumsum(rows)]).astype(np.int64)
         return self.footers[name]

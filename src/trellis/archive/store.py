@@ -37,7 +37,6 @@ from trellis.errors import DataError, UsageError
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 3
 READABLE = (2, 3)  # archives of version 2 have no ranges and no values
-SMALL = 64_000_000  # bytes of a file of events that is looked at whole before it is read
 # The whole of a name that an archive gives: anything else in its directory is somebody's and stays.
 OWN = re.compile(
     r"(leaves|tree|pairs)-\d{6,}\.npy|tile-\d{5,}-\d{6,}\.npy|(events|held|keys)-\d{6,}\.parquet"
@@ -342,11 +341,11 @@ def load_names(directory: Path, name: str, manifest: Manifest) -> pa.Table | Non
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
 
 
-def check_events(directory: Path, name: str, manifest: Manifest) -> pq.FileMetaData:
-    """Return the footer of a file of events; a small file is checked whole, of a large one the footer."""
+def check_events(directory: Path, name: str, manifest: Manifest, small: int) -> pq.FileMetaData:
+    """Return the footer of a file of events; a file up to `small` bytes is checked whole, of a large one the footer."""
     path = directory / name
     try:
-        if size_of(directory, name) <= SMALL:
+        if size_of(directory, name) <= small:
             with _whole(directory, name, manifest):
                 pass
         elif footer_checksum(path) != manifest.footers.get(name, footer_checksum(path)):

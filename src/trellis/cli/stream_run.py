@@ -71,6 +71,7 @@ def run_stream(request: StreamRequest, engine: o.EngineOptions, shown: o.ShowOpt
     with started(engine) as session:
         from trellis.engines.options import RunOptions
         from trellis.engines.spark.sources.read_stream import read_stream
+        from trellis.engines.spark.stream.checkpoint import Checkpoint
         from trellis.engines.spark.stream.running import Options, Stream
 
         now_doing("looking at the files of the stream")
@@ -78,6 +79,7 @@ def run_stream(request: StreamRequest, engine: o.EngineOptions, shown: o.ShowOpt
         frame = read_stream(
             session, request.directory, schema=request.schema, input_format=request.input_format, text_columns=texts,
             time=request.time_column, time_format=request.time_format, files_a_batch=request.files_a_batch,
+            known=Checkpoint.at(request.options["checkpoint"]).columns,
         )  # fmt: skip
         options = Options(**request.options, file_columns=tuple(frame.columns), controlled=control is not None)
         run = RunOptions.of(**request.events)

@@ -13,8 +13,11 @@ import sys
 import tempfile
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
 MADE_OF = "made_of.txt"
@@ -25,7 +28,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m trellis.compiled", description=__doc__)
     parser.add_argument("what", choices=["build"], help="compile what ships, unless it is there already")
     parser.add_argument("--again", action="store_true", help="also if it is there")
-    parser.add_argument("--verbose", action="store_true", help="tell how long each case takes")
+    parser.add_argument("--verbose", action="store_true", help="tell how long each case and each kernel takes")
     given = parser.parse_args()
     _ask_numba()
     from trellis.kernels.cache import SHIPPED, versions
@@ -62,7 +65,7 @@ def _ask_numba() -> None:
 
 
 def _build(fresh: Path, verbose: bool) -> None:
-    from trellis.compiled.cases import shares
+    from trellis.compiled.cases import steps
     from trellis.kernels import jit
     from trellis.kernels.cache import FOR_BUILDING
 
@@ -70,28 +73,53 @@ def _build(fresh: Path, verbose: bool) -> None:
     os.environ[FOR_BUILDING] = str(fresh)
     jit._told.set()  # it is said already
     gc.disable()
-    own, *others = shares()
     forked = multiprocessing.get_context("fork")  # nothing has started a thread yet
-    helpers = [forked.Process(target=_run, args=(share, verbose)) for share in others]
-    for helper in helpers:
-        helper.start()
-    _run(own, verbose)
-    for helper in helpers:
-        helper.join()
-        if helper.exitcode:
-            raise SystemExit("Not all kernels could be compiled: see the message above.")
+    all_steps = steps()
+    left = forked.Value("i", len(all_steps))
+    helper = forked.Process(target=_run, args=(all_steps[::-1], left, verbose))
+    helper.start()
+    _run(all_steps, left, verbose)
+    helper.join()
+    if helper.exitcode:
+        raise SystemExit("Not all kernels could be compiled: see the message above.")
     if _made_of() != made_of:
         raise SystemExit("The kernels changed while they were compiled: run this again.")
     (fresh / MADE_OF).write_text(made_of)
 
 
-def _run(share: Iterable[tuple[str, Callable[[], None]]], verbose: bool) -> None:
+def _run(steps: Iterable[tuple[str, Callable[[], None]]], left: Synchronized[int], verbose: bool) -> None:
+    """Run steps while any are left; another process begins at their other end."""
     warnings.simplefilter("ignore")  # about the events of the cases, which nobody asked for
-    for name, step in share:
+    seconds = _seconds_by_kernel() if verbose else {}
+    for name, step in steps:
+        with left.get_lock():
+            if left.value == 0:
+                break
+            left.value -= 1
         begin = time.process_time()
         step()
         if verbose:
             print(f"{time.process_time() - begin:6.2f} s  {name}", file=sys.stderr)
+    for name in sorted(seconds, key=lambda name: -sum(seconds[name])):
+        times = seconds[name]
+        print(f"{sum(times):6.2f} s  {name} ({len(times)})", file=sys.stderr)
+
+
+def _seconds_by_kernel() -> dict[str, list[float]]:
+    """Return a table that is filled from now on: the seconds of CPU that each form of a kernel takes to compile."""
+    from trellis.kernels.jit import KernelDispatcher
+
+    whole, seconds = KernelDispatcher._compile, defaultdict[str, list[float]](list)
+
+    def compile_timed(self: KernelDispatcher, args: Any, return_type: Any, inner: bool) -> Any:
+        begin = time.process_time()
+        found = whole(self, args, return_type, inner)
+        if not inner:
+            seconds[f"{self.py_func.__module__}.{self.py_func.__name__}"].append(time.process_time() - begin)
+        return found
+
+    KernelDispatcher._compile = compile_timed  # type: ignore[method-assign]
+    return seconds
 
 
 def _cpu_seconds() -> float:

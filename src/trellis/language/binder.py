@@ -35,8 +35,9 @@ from trellis.language.outputs import (
 )
 from trellis.language.parameters import read_parameters
 from trellis.language.schema import Kind, Schema, Type
+from trellis.language.scope import Scope
 from trellis.language.steps import bind_absent_patterns, bind_untils, condition_of, plain_pattern
-from trellis.language.values import INT64, Scope
+from trellis.language.values import INT64
 
 
 def bind(
@@ -64,8 +65,9 @@ def bind(
     BindError
         If the query does not fit; says where and what to do.
     """
-    query = replace(query, pattern=once_inside_not(apart(query.pattern)))
-    variables = _variables(query.pattern, text)
+    written = once_inside_not(query.pattern)
+    query = replace(query, pattern=apart(written))
+    variables = _variables(written, text)
     groups = repeated_groups(query.pattern)
     labels = labels_of(query.pattern)
     scope = Scope(text, {v.name: v for v in variables}, schema, read_parameters(params), labels=labels)
@@ -74,7 +76,7 @@ def bind(
     conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
     untils = bind_untils(query.pattern, scope)
     conditions += tuple(condition for _, condition in untils)
-    absent_patterns = bind_absent_patterns(query, conditions, scope)
+    absent_patterns = bind_absent_patterns(query, written, conditions, scope)
     having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))
@@ -92,7 +94,8 @@ def bind(
     _check_after_match(query, scope)
     _check_unused(scope)
     return BoundQuery(
-        text=text, syntax=query, schema=schema, pattern=plain_pattern(query.pattern, query.select),
+        text=text, syntax=replace(query, pattern=written), schema=schema,
+        pattern=plain_pattern(query.pattern, query.select),
         variables=(*variables, *(variable for variable, _ in untils)), conditions=conditions,
         partition=partition, window=window, select=query.select, report=_report(report_mode, query),
         having=having, filters=filters, returns=returns, aggregates=aggregates, group_by=group_by, order_by=order_by,

@@ -240,7 +240,7 @@ class ExpressionBuilder(PatternBuilder):
 
     def call_star(self, meta: Any, c: list[Token]) -> s.Node:
         if c[0].upper() != "COUNT":
-            self.fail("`*` stands only in COUNT(*)", at(meta))
+            self.fail("`*` stands only in COUNT(*)", at(meta), did_you_mean(name_of(c[0]), ["COUNT"]))
         return s.Aggregate("COUNT", None, span=at(meta))
 
     def call(self, meta: Any, c: list[Any]) -> s.Node:
@@ -250,7 +250,7 @@ class ExpressionBuilder(PatternBuilder):
         if function in AGGREGATES:
             return self._aggregate(function, self._only(function, arguments, meta), at(meta))
         if function not in VALUE_FUNCTIONS:
-            known = [*VALUE_FUNCTIONS, *PICKS, *AGGREGATES]
+            known = [*VALUE_FUNCTIONS, *PICKS, *AGGREGATES, "NOT"]
             hint = ELSEWHERE.get(function) or did_you_mean(name_of(c[0]), known, FUNCTIONS)
             self.fail(f"there is no function `{c[0]}`", span_of(c[0]), hint)
         if function in SCALARS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from trellis.language import syntax as s
 from trellis.language.bound import Condition, ConditionKind, LengthBound, columns_of
 from trellis.language.printer import condition_text
-from trellis.language.values import Scope, bind_condition
+from trellis.language.scope import Scope
+from trellis.language.values import bind_condition
 
 FLIPPED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 

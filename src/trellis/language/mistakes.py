@@ -295,6 +295,18 @@ def _missing_parentheses(stop: Stop) -> Diagnosis | None:
     return stop.here(stands, f"Write `{inside}`.")
 
 
+def _no_operator(stop: Stop) -> Diagnosis | None:
+    """A word before `(` in a pattern that is not SEQ, OR, AND or NOT."""
+    *_, before, word = (None, None, *stop.read)
+    if stop.token != "(" or stop.clauses[-1:] != ["PATTERN"] or getattr(before, "type", "") == "NAME":
+        return None
+    if not isinstance(word, Token) or word.type != "NAME" or word.startswith("`"):
+        return None
+    near = nearest(word, ["SEQ", "OR", "AND", "NOT"])
+    hint = f"Did you mean `{near}`?" if near else "Before `(` stands SEQ, OR, AND or NOT, or nothing: `(A a)+ g[]`."
+    return Diagnosis(f"there is no operator `{word}`", word.start_pos or 0, word.end_pos or 0, hint)
+
+
 def _end(stop: Stop) -> Diagnosis | None:
     if not stop.ended:
         return None
@@ -311,7 +323,7 @@ def _general(stop: Stop) -> Diagnosis:
 DIAGNOSES: tuple[Callable[[Stop], Diagnosis | None], ...] = (
     _no_query, _repetitions, _match_recognize, _distinct, _operator, _quote, _endless, _quote_inside, _unit, _clause,
     _chained_comparison,
-    _missing_parentheses, _end, _general,
+    _missing_parentheses, _no_operator, _end, _general,
 )  # fmt: skip
 
 
@@ -352,6 +364,10 @@ def _particular(stop: Stop) -> str | None:
             return "Write `E+ v[]`: an event type, a plus and a variable."
     if stop.token.startswith("'") and clause in ("WITHIN", "SLIDE"):
         return "Write a duration without quotes, as `10 min`."
+    if stop.word == "AS" and (called := _called(stop)) and nearest(called, ["CAST"]):
+        return "Did you mean `CAST`?"
+    if stop.word == "WHEN":
+        return "WHEN stands behind CASE: `CASE WHEN a.x > 1 THEN 2 ELSE 3 END`."
     if stop.word == "NULL":
         return "Write `IS NULL` or `IS NOT NULL`."
     if stop.expected == {"BY"}:
@@ -361,6 +377,13 @@ def _particular(stop: Stop) -> str | None:
     if clause == "HAVING" and "LENGTH" in stop.expected:
         return "HAVING takes a condition on a trend: `HAVING LENGTH >= 2`."
     return None
+
+
+def _called(stop: Stop) -> str | None:
+    """The name before the last bracket that is not closed."""
+    bracket = stop.open_bracket
+    before = re.search(r"(\w+)\s*$", stop.text[: bracket.start_pos]) if bracket is not None else None
+    return before.group(1) if before else None
 
 
 def _missing_by(stop: Stop) -> str:

@@ -20,7 +20,8 @@ from trellis.language.bound import (
 )
 from trellis.language.printer import value_text
 from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type, decimal, moment_type
-from trellis.language.values import ONE_VALUE, Scope, aggregated, bind_column, bind_value, comparable
+from trellis.language.scope import Scope
+from trellis.language.values import ONE_VALUE, aggregated, bind_column, bind_value, comparable
 
 COUNT_TYPE = "decimal(38,0)"
 

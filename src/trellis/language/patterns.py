@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from lark import Token
 
 from trellis.language import syntax as s
-from trellis.language.absent import without_edges
+from trellis.language.absent import absent_at_edge, alternatives, is_placed
 from trellis.language.building import Builder, PatternName, Quantifier, UntilWord, at, name_of, span_of
 
 MOST_TIMES = 1000  # bounds of a quantifier: each is a state of the automaton
@@ -118,10 +117,6 @@ class PatternBuilder(Builder):
 
     def _check_absent(self, event: s.Node) -> None:
         """Refuse what NOT cannot forbid: a NOT at its edge, words of steps, and what can match without any event."""
-        for absent in _absent_at_edge(event):
-            if absent not in _first_and_last(event):
-                hint = "Put it between two parts, or first or last in the SEQ: `NOT(SEQ(NOT(A a), B b))`."
-                self.fail("a NOT at the edge of NOT is the first or last part of its SEQ", absent.span, hint)
         for node in s.walk(event):
             words = isinstance(node, s.Kleene) and (node.policy is not None or node.greedy or node.until is not None)
             words |= isinstance(node, s.Group) and node.policy is not None
@@ -131,6 +126,11 @@ class PatternBuilder(Builder):
         if s.may_be_empty(cast(s.Pattern, event)):
             hint = "Write `NOT(E v)` or `NOT(SEQ(E v, F w))`."
             self.fail("NOT forbids what can match without any event", event.span, hint)
+        for one in alternatives(cast(s.Pattern, event)):
+            if not is_placed(one):
+                absent = next(absent_at_edge(one))
+                hint = "Put it between two parts, or first or last in the SEQ: `NOT(SEQ(NOT(A a), B b))`."
+                self.fail("a NOT at the edge of NOT cannot stand in an AND or a repeated group", absent.span, hint)
 
     def chain(self, meta: Any, c: list[Any]) -> s.Node:
         return self._grouped(self._chained(_elements(c), at(meta)), c)
@@ -243,29 +243,6 @@ class _PolicyPart(s.Node):
 
     policy: s.Select
     pattern: s.Node
-
-
-def _absent_at_edge(node: s.Node, before: bool = False, behind: bool = False) -> Iterator[s.Absent]:
-    """Yield the NOTs that may lack an event of a pattern before or behind them; it has these around it."""
-    if isinstance(node, s.Absent):
-        if not (before and behind):
-            yield node
-    elif isinstance(node, s.Seq):
-        filled = [not s.may_be_empty(part) for part in node.parts]
-        for i, part in enumerate(node.parts):
-            yield from _absent_at_edge(part, before or any(filled[:i]), behind or any(filled[i + 1 :]))
-    else:
-        for child in s.children(node):
-            yield from _absent_at_edge(child, before, behind)
-
-
-def _first_and_last(event: s.Node) -> list[s.Node]:
-    """Return the parts with which a pattern inside NOT, or each arm of it, begins and ends, as far as they are NOTs."""
-    if isinstance(event, s.Or):
-        return [part for arm in event.arms for part in _first_and_last(arm)]
-    before, _, after = without_edges(cast(s.Pattern, event))
-    absents = [part for part in event.parts if isinstance(part, s.Absent)] if isinstance(event, s.Seq) else []
-    return [one for one in absents if {*one.events} & {*before, *after}]
 
 
 def _elements(c: list[Any]) -> list[s.Node]:

@@ -140,7 +140,7 @@ class Schema:
 
 
 def with_zones(schema: Schema) -> Schema:
-    """Return a schema without naive timestamps: a stream gives all times in UTC, as its checkpoint has them."""
+    """Return a schema without naive timestamps: streams that earlier versions began give all times in UTC."""
     tables = tuple(
         Table(table.type, {name: replace(type_, naive=False) for name, type_ in table.columns.items()})
         for table in schema.tables

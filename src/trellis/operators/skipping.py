@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
     from trellis.operators.ranks import Ranks
 
-FEW = 4096  # results of a group that are listed, rather than looked for among their ranks
 MOST = 100_000_000  # results of one first event that are listed to choose one
 T = TypeVar("T")
 
@@ -77,7 +76,7 @@ class SkippingOperator(QueryOperator):
         count = self.inner.counts[group]
         if not count:
             return PathBatch(np.empty(0, np.int32), np.zeros(1, np.int32), (np.empty(0, np.int64),) * 2)
-        if count <= FEW:
+        if count <= self.plan.sizes.skip_few:
             return self._skipped(self._listed(group, 0, count))
         kept, rank = [], 0
         while rank < count:

@@ -116,7 +116,7 @@ class NamedOperator(TrendOperator):
         if not len(whole):
             return iter(())
         order = rank_order(whole.positions, whole.ends.astype(np.int64), whole.groups)
-        return whole.take(order).pieces(batch_values(self.events))
+        return whole.take(order).pieces(batch_values(self.events, self.plan.sizes))
 
 
 def _constructed(plan: Plan, events: Slice, direct: DirectEdges | None, construction: str, threads: int) -> EventGraph:

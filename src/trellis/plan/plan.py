@@ -12,6 +12,7 @@ from trellis.plan.join import FixedJoin
 from trellis.plan.positions import PositionGraph
 from trellis.plan.sequence import FixedSequence
 from trellis.plan.settings import AlgorithmSettings
+from trellis.plan.sizes import USUAL, Sizes
 from trellis.plan.spec import OperatorSpec
 
 
@@ -38,6 +39,8 @@ class Plan:
         The pattern as positions and guarded steps, as a fixed sequence, and as joins, where it is such.
     operator
         Which operator finds the results, how, why, and at what cost.
+    sizes
+        The sizes at which operators change their way.
     """
 
     bound: BoundQuery
@@ -52,6 +55,7 @@ class Plan:
     sequence: FixedSequence | None
     join: FixedJoin | None
     operator: OperatorSpec
+    sizes: Sizes = USUAL
 
     @property
     def algorithm(self) -> str:

@@ -246,19 +246,13 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT:
             continue
-        negated = next(iter(absent.intersection(condition.variables)), None)
-        if bound.inside_not & condition.names:
-            whole = compared_from_inside(bound, condition)
-            if whole is None:
-                continue
-            negated = whole.name
-            condition = replace(condition, value=_of_match(condition.value, bound, whole))
-        viewed = of.of_condition(condition)
-        together = viewed.awaited or viewed.gathered or bound.inside_not & {*condition.variables}
-        for value in (viewed.condition.value,) if together else _terms(viewed.condition):
-            _add_term(found, bound, viewed, value, absent=negated)
-        if viewed.before is not None:
-            _add_term(found, bound, viewed.before, viewed.before.condition.value, absent=negated, over=True)
+        for negated, asked in _of_nots(bound, condition, absent):
+            viewed = of.of_condition(asked)
+            together = viewed.awaited or viewed.gathered or bound.inside_not & {*condition.variables}
+            for value in (viewed.condition.value,) if together else _terms(viewed.condition):
+                _add_term(found, bound, viewed, value, absent=negated)
+            if viewed.before is not None:
+                _add_term(found, bound, viewed.before, viewed.before.condition.value, absent=negated, over=True)
     for condition in bound.filters:
         viewed = of.of_result(condition)
         for value in terms(viewed.condition.value):
@@ -282,18 +276,27 @@ def _add_term(
 # --- From inside a NOT to outside -------------------------------------------------------------------------------
 
 
-def compared_from_inside(bound: BoundQuery, condition: Condition) -> AbsentPattern | None:
-    """Return the pattern of a NOT some of whose variables, and others outside of it, a condition names."""
+def _of_nots(bound: BoundQuery, condition: Condition, absent: set[str]) -> Iterator[tuple[str | None, Condition]]:
+    """Yield a condition with what it is asked of that a NOT forbids, if it is: an event, or matches of patterns."""
+    if not bound.inside_not & condition.names:
+        yield next(iter(absent.intersection(condition.variables)), None), condition
+    for whole in compared_from_inside(bound, condition):
+        yield whole.name, replace(condition, value=_of_match(condition.value, bound, whole))
+
+
+def compared_from_inside(bound: BoundQuery, condition: Condition) -> list[AbsentPattern]:
+    """Return the patterns of NOTs some of whose variables, and others outside of these, a condition names.
+
+    There are several where one stands for alternatives; of those that lack a variable it is not asked.
+    """
     names = condition.names - {""}
-    for one in bound.absent_patterns:
-        if one.variables & names and not one.variables >= names:
-            return one
-    return None
+    inside = names & bound.inside_not
+    return [one for one in bound.absent_patterns if inside and one.variables >= inside and not one.variables >= names]
 
 
 def columns_from_inside(bound: BoundQuery, whole: AbsentPattern) -> tuple[Column, ...]:
     """Return the columns of a NOT's pattern that conditions compare with events outside of it."""
-    asked = (c for c in bound.conditions if compared_from_inside(bound, c) == whole)
+    asked = (c for c in bound.conditions if whole in compared_from_inside(bound, c))
     return tuple(
         dict.fromkeys(column for c in asked for column in columns_of(c.value) if column.var in whole.variables)
     )

@@ -105,4 +105,4 @@ def limited_plan(plan: Plan, rows: int) -> Plan:
 def _rebound(plan: Plan, text: str) -> Plan:
     bound = plan.bound
     again = bind(parse(text), text, bound.schema, bound.given, str(bound.report))
-    return make_plan(again, plan.algorithm, plan.settings)
+    return replace(make_plan(again, plan.algorithm, plan.settings), sizes=plan.sizes)

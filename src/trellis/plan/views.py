@@ -202,7 +202,7 @@ class Views:
         )
         known &= not any(key[0] in self._absent for key in inside)
         if others or not known or any(paths[-1][: len(path)] != path for path in paths):
-            both = " and ".join(dict.fromkeys(f"`{key[0]}`" for key in inside))
+            both = " and ".join(dict.fromkeys(f"`{named(key[0])}`" for key in inside))
             raise UsageError(
                 f"`{condition.text}` compares {both}, which are repeated apart from one another, with what comes later",
                 "Compare variables of one group, or put what they are compared with before it.",

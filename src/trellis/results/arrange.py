@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from trellis.errors import UsageError
 from trellis.events.columns.ordering import group_codes
 from trellis.language.bound import BoundQuery
+from trellis.plan.sizes import USUAL
 
 if TYPE_CHECKING:
     from trellis.operators.batch import RankRange
 
 # Hidden columns: the number of the group, the keys of ORDER BY, the items of LIMIT PER.
 GROUP, KEY, PER = "__group", "__key", "__per"
-SPARE = 1 << 16
 
 
 def hidden_names(bound: BoundQuery) -> list[str]:
@@ -88,10 +88,12 @@ def possible_ranges(bound: BoundQuery, counts: Sequence[int]) -> list[RankRange]
     return [(group, 0, count if most is None else min(count, most)) for group, count in enumerate(counts)]
 
 
-def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def arrange(
+    bound: BoundQuery, batches: Iterable[pa.RecordBatch], spare: int = USUAL.arranged_rows
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows that ORDER BY, LIMIT and OFFSET make of rows with hidden columns, without those.
 
-    With LIMIT only what can still be in the result is kept meanwhile.
+    With LIMIT only what can still be in the result is kept meanwhile, and `spare` rows more.
     """
     kept: list[pa.RecordBatch] = []
     most = None if bound.limit is None else bound.limit + bound.offset
@@ -99,7 +101,7 @@ def arrange(bound: BoundQuery, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     for batch in batches:
         kept.append(batch)
         fresh += batch.num_rows
-        if most is not None and fresh > most + SPARE + left:
+        if most is not None and fresh > most + spare + left:
             kept, fresh = _best(bound, pa.Table.from_batches(kept), 0, most).to_batches(), 0
             left = sum(one.num_rows for one in kept) if bound.limit_per else 0
     if kept:

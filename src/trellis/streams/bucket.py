@@ -99,6 +99,8 @@ class _Note:
         For each query of whose past sums are kept, the fields of its `SumPages`.
     enough
         Twice the events that were left when events were last added to sums: so many more have to come.
+    reached
+        The latest watermark so far: Spark's, or the one that events brought before Spark had it.
     """
 
     newest: Any = None
@@ -112,6 +114,7 @@ class _Note:
     timers: list[int] | None = None
     sums: dict[str, dict[str, Any]] = field(default_factory=dict)
     enough: int = 0
+    reached: Number | None = None
 
 
 class Bucket:
@@ -152,6 +155,7 @@ class Bucket:
         self._note.newest = newest if before is None else max(before, newest)
         if not table.num_rows:
             return
+        watermark = self._not_before(watermark)
         times = self.group.line.numbers(table, self.group.time) if times is None else times
         behind = times < self.group.line.at(watermark) if watermark is not None else np.zeros(len(times), np.bool_)
         if behind.any():
@@ -209,6 +213,22 @@ class Bucket:
         return [partition_key(values) for values in zip(*columns, strict=True)] if columns else ["[]"] * len(events)
 
     # --- Watermarks -------------------------------------------------------------------------------------------
+
+    def advance(self, watermark: Number | None) -> Iterator[OutputTable]:
+        """Yield the results that a watermark decides, if it does; else take notice of it."""
+        watermark = self._not_before(watermark)
+        if watermark is None:
+            return
+        self._note.reached = watermark
+        if self.next_watermark is not None and self.next_watermark <= watermark:
+            yield from self.close(watermark)
+        else:
+            self.fold(watermark)
+
+    def _not_before(self, watermark: Number | None) -> Number | None:
+        """Return a watermark, or the one that was reached before if that is later."""
+        known = [one for one in (watermark, self._note.reached) if one is not None]
+        return max(known, default=None)
 
     def close(self, watermark: Number) -> Iterator[OutputTable]:
         """Yield the results that a watermark decides, and drop the events that no open window needs any more."""

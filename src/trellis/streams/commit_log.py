@@ -4,7 +4,7 @@
     _log/000001208.json …              the newest entries, each in a file that is swapped in in one step
     _log/flush.json                    what the end of the input decided
 
-A commit writes one small file. When there are `SEGMENT + NEWEST` of them, the oldest `SEGMENT` are joined into a
+A commit writes one small file. When there are `segment + newest` of them, the oldest `segment` are joined into a
 segment, which is never written again; so an entry is written twice in all, however long the log becomes. Nothing of the
 log is read for a batch. A segment is there before its entries are removed, and who meets both takes the segment.
 """
@@ -23,7 +23,6 @@ from trellis.errors import DataError
 from trellis.io.durable import sync_directory, write_whole
 
 FLUSH = "flush"  # in place of a batch: what the end of the input decided
-SEGMENT, NEWEST = 1000, 100
 OVERTAKEN = 100  # times that a reader looks again because entries were joined in between
 _ENTRY = re.compile(r"([0-9]+|flush)\.json")
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl")
@@ -40,10 +39,13 @@ class _Names:
 
 
 class CommitLog:
-    """The log in a directory. One process writes to it; others may read meanwhile."""
+    """The log in a directory. One process writes to it; others may read meanwhile.
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    A segment joins so many entries, and the newest ones stay by themselves.
+    """
+
+    def __init__(self, directory: Path, segment: int = 1000, newest: int = 100) -> None:
+        self.directory, self.segment_size, self._newest = directory, segment, newest
 
     @cached_property
     def _names(self) -> _Names:
@@ -84,8 +86,8 @@ class CommitLog:
         if batch == FLUSH:
             return
         names.single = [*(one for one in names.single if one not in (batch, FLUSH)), batch]
-        if len(names.single) >= SEGMENT + NEWEST:
-            self._join(names.single[:SEGMENT])
+        if len(names.single) >= self.segment_size + self._newest:
+            self._join(names.single[: self.segment_size])
 
     def _join(self, batches: list[str]) -> None:
         """Make a segment of entries."""

@@ -17,14 +17,16 @@ import trellis
 from tests.oracle.exact import average, total
 from tests.profiles import examples
 from trellis.errors import DataError
+from trellis.plan.sizes import USUAL, Sizes
 from trellis.results.sums import folded_floats
 
 WIDE = Decimal(10) ** 40
 
 
-def detect(query: str, **columns: Any) -> Any:
+def detect(query: str, sizes: Sizes = USUAL, **columns: Any) -> Any:
     n = len(next(iter(columns.values())))
-    return trellis.query(query).detect(pa.table({"ts": list(range(n)), "id": list(range(n)), **columns}), event_id="id")
+    table = pa.table({"ts": list(range(n)), "id": list(range(n)), **columns})
+    return trellis.query(query).detect(table, event_id="id", sizes=sizes)
 
 
 def whole(returned: str, **columns: Any) -> tuple[Any, ...]:
@@ -110,10 +112,9 @@ def test_decimals_of_more_than_38_digits_do_not_come_out() -> None:
     assert detect("PATTERN E+ s[] WHERE s.e > 1 REPORT maximal", e=wide).count() == 1
 
 
-def test_long_texts_come_out_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.operators.trends.operator.BATCH_BYTES", 100_000)
+def test_long_texts_come_out_in_smaller_batches() -> None:
     texts = [str(i) * 1000 for i in range(10)]
-    found = detect("PATTERN E+ s[] REPORT any RETURN s.text AS texts", text=texts)
+    found = detect("PATTERN E+ s[] REPORT any RETURN s.text AS texts", Sizes(batch_bytes=100_000), text=texts)
     sizes = [sum(len(t) for row in b.column("texts").to_pylist() for t in row) for b in found.batches()]
     assert len(sizes) > 10
     assert max(sizes) <= 200_000

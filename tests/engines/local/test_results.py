@@ -19,8 +19,7 @@ from trellis.engines.local import results as local_results
 from trellis.engines.local.results import LocalResults
 from trellis.errors import ListingRefused, UsageError
 from trellis.operators.contract import ListRequest
-from trellis.operators.trends import operator
-from trellis.results import arrange
+from trellis.plan.sizes import Sizes
 
 
 def random_table(n: int, seed: int, late: int = 30) -> pa.Table:
@@ -68,12 +67,10 @@ def found(text: str, table: pa.Table = TABLE, **options: Any) -> LocalResults:
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_the_size_of_batches_changes_nothing(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_batches_changes_nothing(text: str) -> None:
     whole, exploded = rows_of(found(text).to_arrow()), rows_of(found(text).explode())
     for size in (1, 3, 64):
-        monkeypatch.setattr(operator, "BATCH_VALUES", size)
-        monkeypatch.setattr(arrange, "SPARE", size)
-        trends = found(text)
+        trends = found(text, sizes=Sizes(batch_values=size, arranged_rows=size))
         deepest = int((trends.operator.tasks.hi - trends.operator.tasks.lo).max()) + 1
         ranges = [(group, 0, count) for group, count in enumerate(trends.operator.counts)]
         lengths = list(trends.operator.list(ListRequest(ranges, lambda listed: len(listed.positions))))
@@ -288,9 +285,8 @@ def test_several_files_are_written_at_once(
 ) -> None:
     one, several = tmp_path / "one", tmp_path / "several"
     found(text).write(one, format)
-    monkeypatch.setattr(local_results, "ROWS_OF_A_FILE", 7)
     monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
-    found(text).write(several, format)
+    found(text, sizes=Sizes(file_rows=7)).write(several, format)
     files = sorted(several.glob("part-*"))
     assert [file.name for file in files] == [f"part-{i:05}.{format}" for i in range(3)]
     assert len(list(one.glob("part-*"))) == 1
@@ -303,9 +299,8 @@ def test_several_files_are_written_at_once(
 
 
 def test_where_one_of_several_files_fails_none_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_results, "ROWS_OF_A_FILE", 7)
     monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
-    trends = found(QUERIES[0])
+    trends = found(QUERIES[0], sizes=Sizes(file_rows=7))
     real = trends.batches
 
     def failing(**options: Any) -> Any:

@@ -29,6 +29,7 @@ WINDOWS = "WITHIN 12 s SLIDE 6 s"
 QUERIES = {
     "quantifiers": f"PATTERN SEQ(A? a, B{{1,2}} b[], C* c[], D d) WHERE [g] {WINDOWS}",
     "groups": f"PATTERN SEQ(A a, B+ b[])+ h[] WHERE [g] AND h[i].a.x != h[i-1].a.x HAVING COUNT(h) > 1 {WINDOWS}",
+    "nested": f"PATTERN SEQ(A a, AND(B b, SEQ(C c, D d)? )+ h[]){{1,2}} k[] WHERE [g] AND b.x != 4 {WINDOWS}",
     "steps": f"PATTERN SEQ(A a, contiguous B+ b[] skip-till-next, C c) WHERE b.x < 9 {WINDOWS}",
     "greedy": f"PATTERN SEQ(A a, B+ b[] skip-till-next greedy, C c) WHERE [g] {WINDOWS}",
     "until": f"PATTERN SEQ(A a, B+ b[] UNTIL (b.x > 6), C c) WHERE [g] {WINDOWS}",
@@ -44,11 +45,15 @@ QUERIES = {
     "in_not": f"PATTERN SEQ(A a, NOT(SEQ(B b, NOT(C c), B e){{2,}} h[]), D d) WHERE [g] AND b.x <= e.x {WINDOWS}",
     "in_and_of_a_group": f"PATTERN SEQ(AND(A a, B b, NOT(D d))+ h[], C c) WHERE [g] AND d.x > a.x {WINDOWS}",
     "out_of_not": f"PATTERN SEQ(A a, NOT(SEQ(B+ b[], C c)), D d) WHERE [g] AND SUM(b.x) > a.x AND c.x < d.x {WINDOWS}",
-    "at_edges": "PATTERN SEQ(A a, NOT(SEQ(NOT(C c), B b)), D d) WHERE [g] AND b.x >= a.x WITHIN 7 s",
+    "at_edges": "PATTERN SEQ(A a, NOT(SEQ(NOT(C c), A? e, B b)), D d) WHERE [g] AND b.x >= a.x WITHIN 7 s",
     "each_iteration": f"PATTERN SEQ(SEQ(A a, B b)+ h[], D d) WHERE [g] AND a.x + b.x < 2 * d.x {WINDOWS}",
     "numbers": f"PATTERN SEQ(OR(A a, B b)+ h[], C? c, D d) WHERE [g] {WINDOWS} RETURN COUNT(h), COUNT(c), CEIL(d.x / 2)"
     " AS half",
     "per_event": f"PATTERN SEQ(A a, B+ b[], C c) WHERE [g] {WINDOWS} AGGREGATE COUNT(*), SHARE, MAX(LENGTH) PER EVENT",
+    "per_event_of": f"PATTERN SEQ(A a, B+ b[]) WHERE [g] {WINDOWS} AGGREGATE COUNT(*), SUM(b.x) PER EVENT OF b",
+    "functions": f"PATTERN SEQ(A a, B+ b[]) WHERE [g] AND ROUND(a.x / 2) <= CASE WHEN b.x > 4 THEN 3 ELSE 1 END AND "
+    f"HOUR(a.ts) == 22 AND UPPER(a.g) IN ('P', 'Q') AND CAST(b.x AS text) LIKE '%' AND b.x > PREV(b).x {WINDOWS} "
+    "AFTER MATCH SKIP TO NEXT ROW",
     "limit_per": f"PATTERN SEQ(A a, B b) WHERE [g] {WINDOWS} LIMIT 1 PER WINDOW, b.x",
     "expressions": f"PATTERN SEQ(A+ a[], B b) WHERE [g] {WINDOWS} AGGREGATE SUM(LENGTH), MAX(2 * a.x + 1) AS most",
 }

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from trellis.errors import OverflowInCondition
 from trellis.events.columns.evaluate import evaluate
-from trellis.events.columns.program import ProgramTables, TooWideForKernels, compile_programs
+from trellis.events.columns.program import compile_programs
+from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.kernels.expression.program import MISFIT, TRUE, is_true
 from trellis.language.bound import Column, Constant, Operation, Value

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.operators.joins import structure
 from trellis.operators.joins.operator import JoinOperator
 from trellis.operators.joins.tree import JoinTreeOperator
 from trellis.operators.patterns.operator import PatternOperator
+from trellis.plan.sizes import Sizes
 
 RNG = np.random.default_rng(5)
 N = 60
@@ -169,16 +169,16 @@ def test_trees_find_what_the_walk_does(text: str, algorithm: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*ASKED, "OR(AND(A a, B b), SEQ(B b, A a), SEQ(C c, D d))"])
-def test_ranks_ranges_and_samples_are_those_of_the_list(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranks_ranges_and_samples_are_those_of_the_list(text: str) -> None:
     trends = detect(text)
     rows = trends.to_arrow().to_pylist()
     assert len(rows) == trends.count()
     if "SLIDE" not in text:
         for rank in {0, 1, len(rows) // 2, len(rows) - 1}:
             assert trends.trend(rank).to_pylist() == [rows[rank]]
-    monkeypatch.setattr(structure, "BATCH_ROWS", 7)  # ranges that begin later are found by counts
-    assert detect(text).to_arrow().to_pylist() == rows
-    some = detect(f"{text} LIMIT 5 OFFSET {len(rows) // 2}").to_arrow().to_pylist()
+    sizes = Sizes(match_rows=7)  # ranges that begin later are found by counts
+    assert detect(text, sizes=sizes).to_arrow().to_pylist() == rows
+    some = detect(f"{text} LIMIT 5 OFFSET {len(rows) // 2}", sizes=sizes).to_arrow().to_pylist()
     assert some == rows[len(rows) // 2 :][:5]
 
 
@@ -188,7 +188,6 @@ def test_what_may_leave_64_bits_falls_to_the_patterns() -> None:
     assert isinstance(trends.operator, PatternOperator)
 
 
-def test_ways_to_bind_the_same_events_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(structure, "MOST_NODES", 8)
+def test_ways_to_bind_the_same_events_are_bounded() -> None:
     with pytest.raises(trellis.TrellisError, match="can be bound to the variables in more than 8 ways"):
-        detect("AND(A a, A b, A c)").to_arrow()
+        detect("AND(A a, A b, A c)", sizes=Sizes(join_ways=8)).to_arrow()

@@ -14,7 +14,7 @@ from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case, running_case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
-from trellis.operators.patterns import explore
+from trellis.plan.sizes import Sizes
 
 
 @examples(150)
@@ -74,9 +74,10 @@ def test_having_counts_without_listing() -> None:
     assert str(found.count()) == "90548514656103281165404177077484163874504589675413336841320"
 
 
-def test_no_value_twice_is_refused_where_sets_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(explore, "MOST_VERTICES", 1 << 13)
-    found = trends("PATTERN E+ s[] WHERE s[i].x NOT IN (s[..i-1].x) REPORT any", x=range(64))
+def test_no_value_twice_is_refused_where_sets_are_too_many() -> None:
+    query = trellis.query("PATTERN E+ s[] WHERE s[i].x NOT IN (s[..i-1].x) REPORT any")
+    events = pd.DataFrame({"ts": range(64), "x": range(64)})
+    found = query.detect(events, time="ts", sizes=Sizes(most_vertices=1 << 13))
     wanted = r"more than .* of 64 events; most of all they differ in the different values of every s, for `s.x NOT IN"
     with pytest.raises(TrellisError, match=wanted):
         found.count()

@@ -12,10 +12,9 @@ import pytest
 
 import trellis
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.operators.patterns import structure
 from trellis.operators.patterns.operator import PatternOperator
-from trellis.operators.trends import best
-from trellis.operators.trends import operator as trend_operator
+from trellis.operators.patterns.structure import PatternStructure
+from trellis.plan.sizes import Sizes
 
 N = 12
 TABLE = pa.table(
@@ -54,10 +53,9 @@ def test_ranks_samples_and_ranges_are_those_of_the_list(text: str) -> None:
     assert longest == sorted(rows, key=lambda row: -row["length"])[:2]
 
 
-def test_results_come_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_come_some_at_a_time() -> None:
     whole = detect(AMBIGUOUS).to_arrow()
-    monkeypatch.setattr(structure, "ROWS_AT_ONCE", 3)
-    assert detect(AMBIGUOUS).to_arrow().to_pylist() == whole.to_pylist()
+    assert detect(AMBIGUOUS, sizes=Sizes(ordered_rows=3)).to_arrow().to_pylist() == whole.to_pylist()
 
 
 def test_the_ways_are_those_that_explain_tells() -> None:
@@ -124,11 +122,10 @@ def test_more_results_than_can_be_listed_are_counted_and_unranked(text: str) -> 
     assert trends.sample(5, seed=1).num_rows == 5
 
 
-def test_groups_are_held_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_are_held_some_at_a_time() -> None:
     text = f"{TYPED} WITHIN 6 SLIDE 2"
     whole = detect(text)
-    monkeypatch.setattr(structure, "EVENTS_AT_ONCE", 7)
-    parts = detect(text)
+    parts = detect(text, sizes=Sizes(events_at_once=7))
     assert parts.to_arrow().equals(whole.to_arrow())
     assert parts.counts().equals(whole.counts())
     assert parts.aggregate("sum(b.x)", "count(c)").equals(whole.aggregate("sum(b.x)", "count(c)"))
@@ -155,23 +152,20 @@ def test_the_best_are_searched_on_the_indexes(
 ) -> None:
     text = f"{RISING} {window} ORDER BY {key} {rest}" + ("" if "LIMIT" in rest else " LIMIT 15 OFFSET 2")
     whole = detect(text, LARGE).to_arrow().to_pylist()
-    monkeypatch.setattr(best, "FEW", -1)
-    monkeypatch.setattr(best, "WORTH", 0)
     monkeypatch.setattr(PatternOperator, "list", None)  # nothing is listed
-    assert detect(text, LARGE).to_arrow().to_pylist() == whole
+    assert detect(text, LARGE, sizes=Sizes(best_few=-1, best_worth=0)).to_arrow().to_pylist() == whole
     assert len(whole) > 2
 
 
 def test_few_results_are_found_by_their_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = detect(RISING, LARGE).to_arrow()
     assert whole.num_rows > 500
-    for name in ("PAIRS_WORTH", "PAIRS_OF_MANY", "PAIRS_OF_EVENT", "PAIRS_OF_GROUP"):
-        monkeypatch.setattr(trend_operator, name, 0)
-    monkeypatch.setattr(structure.PatternStructure, "part", None)  # no edges
+    sizes = Sizes(pairs_of_one=0, pairs_of_many=0, pairs_of_event=0, pairs_of_group=0)
+    monkeypatch.setattr(PatternStructure, "part", None)  # no edges
     for number, offset in ((5, 0), (7, 300), (1, whole.num_rows - 1), (whole.num_rows, 0)):
-        found = detect(f"{RISING} LIMIT {number} OFFSET {offset}", LARGE).to_arrow()
+        found = detect(f"{RISING} LIMIT {number} OFFSET {offset}", LARGE, sizes=sizes).to_arrow()
         assert found.equals(whole.slice(offset, number))
-    assert detect(RISING, LARGE).first(3).to_arrow().equals(whole.slice(0, 3))
+    assert detect(RISING, LARGE, sizes=sizes).first(3).to_arrow().equals(whole.slice(0, 3))
 
 
 def test_windows_without_results_are_not_looked_into() -> None:
@@ -212,11 +206,9 @@ def test_what_is_wrong_is_told(text: str, message: str) -> None:
         detect(text)
 
 
-def test_a_condition_that_tells_too_much_apart_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.operators.patterns.explore.LEAST_VERTICES", 4)
-    monkeypatch.setattr("trellis.operators.patterns.explore.MOST_VERTICES", 4)
+def test_a_condition_that_tells_too_much_apart_is_refused() -> None:
     refused = (
         r"more than 4 matches so far of 8 events; most of all they differ in the greatest x of a, for `a\.x < b\.x`"
     )
     with pytest.raises(TrellisError, match=refused):
-        detect(FAR).count()
+        detect(FAR, sizes=Sizes(least_vertices=4, most_vertices=4)).count()

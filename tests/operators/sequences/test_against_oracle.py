@@ -17,9 +17,9 @@ from tests.profiles import examples
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
 from trellis.operators.contract import ListRequest
-from trellis.operators.sequences import operator as of_sequences
-from trellis.operators.sequences import walk
 from trellis.operators.sequences.operator import SequenceOperator
+from trellis.operators.sequences.walk import Walker
+from trellis.plan.sizes import Sizes
 
 
 @pytest.fixture
@@ -62,13 +62,11 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
     if not isinstance(operator, SequenceOperator):
         return
     wanted = _rows(list(operator.list(ListRequest(ranges, _same))))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(of_sequences, "BATCH_ROWS", 2)
-        assert _rows(list(operator.list(ListRequest(ranges, _same)))) == wanted
-        assert _rows(list(operator.list(ListRequest(ranges, _same, threads=3)))) == wanted
-        patch.setattr(walk, "WORTH_THREADS", 0)
-        counted = walk.Walker(operator.leaves, operator.structure.tasks, threads=3).count(0.0, 0.0)
-        assert counted.astype(int).tolist() == operator.structure.task_counts
+    operator = detect(drawn, sizes=Sizes(match_rows=2)).operator
+    assert _rows(list(operator.list(ListRequest(ranges, _same)))) == wanted
+    assert _rows(list(operator.list(ListRequest(ranges, _same, threads=3)))) == wanted
+    counted = Walker(operator.leaves, operator.structure.tasks, threads=3, worth=0).count(0.0, 0.0)
+    assert counted.astype(int).tolist() == operator.structure.task_counts
 
 
 @examples(100)
@@ -80,7 +78,7 @@ def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
         return
     if not isinstance(operator, SequenceOperator):
         return
-    walker = walk.Walker(operator.leaves, operator.structure.tasks)
+    walker = Walker(operator.leaves, operator.structure.tasks)
     if walker._star is None:
         return
     depth_of_walk = walker.count(0.0, 0.0)

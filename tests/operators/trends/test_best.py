@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 import warnings
+from dataclasses import replace
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -19,9 +20,10 @@ from tests.strategies import Case, arrow_table
 from trellis.engines.local.results import LocalResults
 from trellis.errors import OverflowInCondition
 from trellis.language.parser import parse
-from trellis.operators.trends import best, operator
 from trellis.operators.trends.best import BestTrends
-from trellis.operators.trends.search import Links, links_by_index, links_of
+from trellis.operators.trends.links import Links, links_by_index, links_of
+from trellis.operators.trends.operator import TrendOperator
+from trellis.plan.sizes import Sizes
 
 KEYS = [
     "LENGTH", "SUM(s.x)", "SUM(s.y)", "SUM(s.d)", "SUM(s.z)", "SUM(s.h)", "SUM(s.n)", "SUM(s.p)",
@@ -69,9 +71,13 @@ def random_case(seed: int) -> Case:
     return Case(parse(" ".join(parts)), rows, {"time": "ts", "event_id": "id"}, schema)
 
 
+SEARCHING = Sizes(best_few=-1, best_worth=0, best_steps=1 << 60)  # even where listing would be quicker
+LISTING = Sizes(best_worth=1 << 200)  # all trends, which are then sorted
+
+
 @pytest.fixture
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Search even where listing would be quicker; gives how many trends each search found, -1 where it could not."""
+    """Give how many trends each search found, -1 where it could not."""
     found: list[int] = []
     find = BestTrends.find
 
@@ -80,23 +86,13 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         found.append(-1 if batches is None else sum(map(len, batches)))
         return batches
 
-    monkeypatch.setattr(best, "FEW", -1)
-    monkeypatch.setattr(best, "WORTH", 0)
-    monkeypatch.setattr(best, "STEPS_WORTH", 1 << 60)
     monkeypatch.setattr(BestTrends, "find", noting)
     return found
 
 
-def listed(trends: LocalResults, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """List all trends, then sort them."""
-    with monkeypatch.context() as patch:
-        patch.setattr(best, "WORTH", 1 << 200)
-        return plain_rows(trends.to_arrow().to_pylist())
-
-
 def test_the_best_trends_are_those_of_the_oracle(searched: list[int]) -> None:
     for seed in range(250):
-        assert_same(random_case(seed))
+        assert_same(random_case(seed), sizes=SEARCHING)
     assert len(searched) > 180
     assert sum(number > 0 for number in searched) > 100
     assert -1 not in searched
@@ -106,15 +102,15 @@ def test_lengths_and_places_that_no_trend_has(searched: list[int]) -> None:
     table = prices(12)
     text = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x HAVING LENGTH {} ORDER BY s[1000000000000].x, LENGTH DESC LIMIT 2"
     for having, number in ((">= 2", 2), (f">= {10**12}", 0), (f"<= {10**12}", 2), ("< 1", 0)):
-        assert trellis.query(text.format(having)).detect(table, event_id="id").to_arrow().num_rows == number
+        found = trellis.query(text.format(having)).detect(table, event_id="id", sizes=SEARCHING)
+        assert found.to_arrow().num_rows == number
     assert len(searched) == 4
 
 
 @pytest.mark.parametrize("values", [1, 30])
-def test_batches_are_bounded(searched: list[int], values: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator, "BATCH_VALUES", values)
+def test_batches_are_bounded(values: int) -> None:
     for seed in range(250, 300):
-        assert_same(random_case(seed))
+        assert_same(random_case(seed), sizes=replace(SEARCHING, batch_values=values))
 
 
 # --- Larger ones ------------------------------------------------------------------------------------------------
@@ -148,9 +144,10 @@ def test_the_best_of_many_are_those_that_sorting_gives(
     trends = query.detect(prices(events), event_id="id")
     assert trends.count() == count
     with monkeypatch.context() as patch:
-        patch.setattr(operator.TrendOperator, "list", None)  # nothing is listed
+        patch.setattr(TrendOperator, "list", None)  # nothing is listed
         found = plain_rows(trends.to_arrow().to_pylist())
-    assert found == listed(trends, monkeypatch)
+    listed = query.detect(prices(events), event_id="id", sizes=LISTING)
+    assert found == plain_rows(listed.to_arrow().to_pylist())
 
 
 @pytest.mark.parametrize("report", ["any", "unextendable"])
@@ -233,9 +230,9 @@ def test_more_than_memory_holds_is_listed(monkeypatch: pytest.MonkeyPatch) -> No
     query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY LENGTH DESC LIMIT 3")
     trends = query.detect(prices(60), event_id="id")
     whole = plain_rows(trends.to_arrow().to_pylist())
-    monkeypatch.setattr(best, "MOST_NODES", 10)
     monkeypatch.setattr(BestTrends, "find", None)
-    assert plain_rows(trends.to_arrow().to_pylist()) == whole
+    small = query.detect(prices(60), event_id="id", sizes=Sizes(best_nodes=10))
+    assert plain_rows(small.to_arrow().to_pylist()) == whole
 
 
 # --- Without a list of edges ------------------------------------------------------------------------------------
@@ -305,10 +302,8 @@ def ends_table(rng: random.Random, n: int) -> pa.Table:
 
 
 @pytest.mark.parametrize("key", ENDS)
-def test_the_best_by_index_are_those_that_sorting_gives(
-    key: str, searched: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operator, "PAIRS_OF_GRAPH", 0)
+def test_the_best_by_index_are_those_that_sorting_gives(key: str, searched: list[int]) -> None:
+    by_index = replace(SEARCHING, pairs_of_graph=0)
     rng = random.Random(key)
     for _ in range(12):
         table = ends_table(rng, rng.choice([1, 5, 12, 20]))
@@ -319,8 +314,11 @@ def test_the_best_by_index_are_those_that_sorting_gives(
             rng.choice(["", "PER WINDOW"]) + rng.choice(["", " OFFSET 2"]),
         ]
         query = trellis.query(" ".join(parts))
-        found = plain_rows(query.detect(table, event_id="id").to_arrow().to_pylist())
-        assert found == listed(query.detect(table, event_id="id"), monkeypatch), parts
+        found, listed = (
+            plain_rows(query.detect(table, event_id="id", sizes=sizes).to_arrow().to_pylist())
+            for sizes in (by_index, replace(LISTING, pairs_of_graph=0))
+        )
+        assert found == listed, parts
     assert len(searched) > 8
     assert -1 not in searched
 
@@ -334,7 +332,7 @@ def test_a_key_that_overflows_is_told() -> None:
 
 @pytest.mark.parametrize("key", ["LENGTH DESC", "LAST(s).x / FIRST(s).x DESC", "LAST(s).x - FIRST(s).x DESC"])
 def test_the_best_of_a_large_window_need_no_graph(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operator.TrendOperator, "graph", property(lambda self: pytest.fail("a graph was built")))
+    monkeypatch.setattr(TrendOperator, "graph", property(lambda self: pytest.fail("a graph was built")))
     query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x ORDER BY {key} LIMIT 10")
     rows = query.detect(prices(20_000), event_id="id").to_arrow().to_pylist()
     assert len(rows) == 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from typing import Any
 
@@ -14,12 +15,11 @@ from numba import njit
 
 import trellis
 from tests.profiles import examples
-from trellis.kernels.count import large
 from trellis.kernels.count.algebra import modulo, settle
 from trellis.operators import exact
-from trellis.operators.trends import count
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.tasks import length_bounds, make_tasks, with_first_ends
+from trellis.plan.sizes import USUAL, Sizes
 
 CONDITIONS = {
     "s[i].x > s[i-1].x": lambda a, b: b["x"] > a["x"],
@@ -103,12 +103,19 @@ def naive(table: pa.Table, may_follow: object, lo: int, hi: int, every: bool) ->
 
 def exactly(counter: Counter) -> list[int]:
     """Count with primes, however small the numbers are, and with 64 bits and floats."""
+    counter = sized(counter, Sizes(exact=1.0))
+    wrapped = counter.counts()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count, "EXACT", 1.0)
-        wrapped = counter.counts()
         patch.setattr(Counter, "_most_wrapping_bits", 0)
         assert counter.counts() == wrapped
-        return wrapped
+    return wrapped
+
+
+def sized(counter: Counter, sizes: Sizes) -> Counter:
+    """Return a counter of the same trends with other sizes."""
+    other = copy(counter)
+    other.sizes = sizes
+    return other
 
 
 def both_counters(trends: Any) -> tuple[Counter, Counter]:
@@ -232,30 +239,23 @@ def test_blocks_count_what_one_pass_does(
     for window in ("", f" WITHIN {n // 2 + 1} SLIDE {n // 4 + 1}"):
         counter = trellis.query(text + window).detect(table, event_id="id").operator.counter
         wanted = counter.counts()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(count, "MANY", 0)
-            patch.setattr(large, "BLOCK", block)
-            if len(counter.tasks) and counter.relation.one_segment:
-                assert counter._in_blocks
-            assert counter.counts() == wanted
+        in_blocks = sized(counter, Sizes(count_events=0, count_block=block))
+        if len(counter.tasks) and counter.relation.one_segment:
+            assert in_blocks._in_blocks
+        assert in_blocks.counts() == wanted
 
 
-def test_blocks_count_beyond_three_primes_and_beyond_floats() -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(count, "MANY", 1)
-        patch.setattr(large, "BLOCK", 100)
-        for n in (60, 180, 1100):
-            test_rising_prices_have_a_power_of_two(n)
-        test_prices_that_rise_crash_and_rise_again_do_not_underflow()
+IN_BLOCKS = Sizes(count_events=1, count_block=100)  # beyond three primes and beyond floats
 
 
-@pytest.mark.parametrize("n", [60, 1100, 3000])
-def test_rising_prices_have_a_power_of_two(n: int) -> None:
+@pytest.mark.parametrize("sizes", [USUAL, IN_BLOCKS], ids=["in one pass", "in blocks"])
+@pytest.mark.parametrize("n", [60, 180, 1100, 3000])
+def test_rising_prices_have_a_power_of_two(n: int, sizes: Sizes) -> None:
     table = pa.table({"ts": np.arange(n), "x": np.arange(n, dtype=float), "id": np.arange(n)})
     query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x")
-    assert query.detect(table, event_id="id").count() == 2 ** (n - 2)
-    assert query.detect(table, event_id="id", report_mode="any").count() == 2**n - 1
-    assert query.detect(table, event_id="id", report_mode="maximal").count() == 1
+    assert query.detect(table, event_id="id", sizes=sizes).count() == 2 ** (n - 2)
+    assert query.detect(table, event_id="id", sizes=sizes, report_mode="any").count() == 2**n - 1
+    assert query.detect(table, event_id="id", sizes=sizes, report_mode="maximal").count() == 1
 
 
 @pytest.mark.parametrize("n", range(55, 100))
@@ -295,10 +295,11 @@ def test_spans_of_numbers_beyond_floats_add_up(report: str, swing: int) -> None:
     assert query.detect(table, event_id="id").count() == total
 
 
-def test_prices_that_rise_crash_and_rise_again_do_not_underflow() -> None:
+@pytest.mark.parametrize("sizes", [USUAL, IN_BLOCKS], ids=["in one pass", "in blocks"])
+def test_prices_that_rise_crash_and_rise_again_do_not_underflow(sizes: Sizes) -> None:
     values = np.concatenate([np.arange(2600, dtype=float) + 5000, np.arange(2500, dtype=float)])
     table = pa.table({"ts": np.arange(5100), "x": values, "id": np.arange(5100)})
-    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x").detect(table, event_id="id")
+    trends = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x").detect(table, event_id="id", sizes=sizes)
     assert trends.count() == 2**2598 + 2**2498
 
 

@@ -17,10 +17,11 @@ from tests.operators.trends.test_direct import with_inequality
 from tests.profiles import examples
 from trellis.events.slice import Groups, Slice
 from trellis.operators.exact import Residues
-from trellis.operators.trends import count, direct_count
+from trellis.operators.trends import direct_count
 from trellis.operators.trends.direct import DirectEdges
 from trellis.operators.trends.direct_count import DirectCounter
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.plan.sizes import USUAL, Sizes
 
 
 def with_windows(rng: np.random.Generator, events: Slice) -> Slice:
@@ -46,9 +47,12 @@ def no_graph() -> None:
     raise AssertionError("no edges are needed")
 
 
-def counter_of(stage: Stage, events: Slice, threads: int = 1, at_most: float = inf) -> DirectCounter:
+def counter_of(
+    stage: Stage, events: Slice, threads: int = 1, at_most: float = inf, sizes: Sizes = USUAL
+) -> DirectCounter:
     direct = DirectEdges(events, stage.adjacency())
-    return DirectCounter(direct, tasks_of(events), no_graph, lambda: at_most, threads)  # type: ignore[arg-type]
+    given = direct, tasks_of(events), no_graph, lambda: at_most, threads, None, sizes
+    return DirectCounter(*given)  # type: ignore[arg-type]
 
 
 def naive(stage: Stage, reduced: list[list[int]], lo: int, hi: int, weights: np.ndarray) -> tuple[int, int, int, int]:
@@ -86,20 +90,18 @@ def test_numbers_sums_and_lengths_of_windows(seed: int, most: int, threads: int)
     def weigh(prime: int) -> Residues:
         return (weights % prime).astype(np.uint64).reshape(1, -1)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(direct_count, "ROWS", int(rng.choice([1, 100, 1 << 25])))
-        counter = counter_of(stage, events, threads)
-        assert counter.counts() == numbers
-        assert counter_of(stage, events, threads, max([1.0, *map(float, numbers)])).counts() == numbers
-        assert counter.length_range() == (shortest, longest)
-        assert counter.log2(counter.tasks) == pytest.approx(log2(max([1, *numbers])))
-        patch.setattr(count, "EXACT", 0.5)
-        assert counter.counts() == numbers
-        some = np.flatnonzero(rng.random(len(wanted)) < 0.7)
-        if len(some):
-            bits = max(totals, default=1).bit_length() + 1
-            exact = counter.sums(some, weigh, max(bits, 300))
-            assert exact == [[numbers[g] for g in some], [totals[g] for g in some]]
+    sizes = Sizes(direct_rows=int(rng.choice([1, 100, 1 << 25])))
+    counter = counter_of(stage, events, threads, sizes=sizes)
+    assert counter.counts() == numbers
+    assert counter_of(stage, events, threads, max([1.0, *map(float, numbers)]), sizes).counts() == numbers
+    assert counter.length_range() == (shortest, longest)
+    assert counter.log2(counter.tasks) == pytest.approx(log2(max([1, *numbers])))
+    assert counter_of(stage, events, threads, sizes=replace(sizes, exact=0.5)).counts() == numbers
+    some = np.flatnonzero(rng.random(len(wanted)) < 0.7)
+    if len(some):
+        bits = max(totals, default=1).bit_length() + 1
+        exact = counter.sums(some, weigh, max(bits, 300))
+        assert exact == [[numbers[g] for g in some], [totals[g] for g in some]]
 
 
 def whole(value: np.ndarray, op: str = ">") -> Stage:

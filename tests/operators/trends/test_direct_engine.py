@@ -18,8 +18,8 @@ from trellis.errors import TrellisError
 from trellis.events.adjacency import encode
 from trellis.language.parser import parse
 from trellis.language.syntax import Report, Select
-from trellis.operators.trends import graph as module
 from trellis.operators.trends.direct import DirectEdges, Method, find_direct
+from trellis.plan.sizes import Sizes
 
 SCHEMA = {"time": "int64", "id": "int64", "x": "int64", "y": "double", "k": "string", "m": "string"}
 CONDITIONS = {
@@ -105,8 +105,8 @@ def table_of(n: int, seed: int) -> pa.Table:
     )
 
 
-def listed(text: str, table: pa.Table) -> list[Any]:
-    operator = trellis.query(text).detect(table, event_id="id").operator
+def listed(text: str, table: pa.Table, **options: Any) -> list[Any]:
+    operator = trellis.query(text).detect(table, event_id="id", **options).operator
     graph = operator.graph
     return [graph.successors[a:b].tolist() for a, b in zip(graph.offsets[:-1], graph.offsets[1:], strict=True)]
 
@@ -119,23 +119,21 @@ def test_each_way_equals_reachability(condition: str, within: str, monkeypatch: 
     edges = listed(text, table)
     monkeypatch.setattr(DirectEdges, "_choose", lambda self: Method.REACH)
     assert listed(text, table) == edges
-    monkeypatch.setattr(module, "REACH_BYTES", 1000)  # a few columns at a time
-    assert listed(text, table) == edges
+    assert listed(text, table, sizes=Sizes(reach_bytes=1000)) == edges  # a few columns at a time
 
 
-def test_reachability_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_JOINED", 100)
+def test_reachability_that_takes_too_long_is_refused() -> None:
     trends = trellis.query("PATTERN E+ s[] WHERE s[i].k != s[i-1].m REPORT maximal").detect(
-        table_of(300, 5), event_id="id"
+        table_of(300, 5), event_id="id", sizes=Sizes(reach_steps=100)
     )
     with pytest.raises(TrellisError, match="takes more than 100 steps"):
         trends.count()
 
 
 @pytest.mark.parametrize("condition", ["s[i].x > s[i-1].x", "s[i].k != s[i-1].k", "s[i].k = s[i-1].m"])
-def test_too_many_direct_edges_are_refused(condition: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_EDGES", 100)
-    trends = trellis.query(f"PATTERN E+ s[] WHERE {condition} REPORT maximal").detect(table_of(300, 5), event_id="id")
+def test_too_many_direct_edges_are_refused(condition: str) -> None:
+    query = trellis.query(f"PATTERN E+ s[] WHERE {condition} REPORT maximal")
+    trends = query.detect(table_of(300, 5), event_id="id", sizes=Sizes(graph_edges=100))
     with pytest.raises(TrellisError, match="more than 100 pairs that follow one another directly"):
         _ = trends.operator.graph
 
@@ -152,13 +150,13 @@ def test_the_way_is_told_beforehand() -> None:
     assert direct_of("PATTERN E+ s[] WHERE s[i].k != s[i-1].k SELECT contiguous REPORT maximal") is None
 
 
-def test_counts_need_no_edges_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_need_no_edges_where_there_are_too_many() -> None:
     n = 3000
     value = np.concatenate([np.arange(n // 2)[::-1], np.arange(n // 2)[::-1] + n])
     table = pa.table({"time": np.arange(n), "id": np.arange(n), "x": value})
     query = trellis.query(
         "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT maximal AGGREGATE COUNT(*), COUNT(s), SUM(s.x)"
     )
-    monkeypatch.setattr(module, "MAX_EDGES", n * n // 4 - 1)
-    (row,) = query.detect(table, event_id="id").to_arrow().to_pylist()
+    sizes = Sizes(graph_edges=n * n // 4 - 1)
+    (row,) = query.detect(table, event_id="id", sizes=sizes).to_arrow().to_pylist()
     assert (row["count"], row["count_s"], row["sum_s_x"]) == (n * n // 4, n * n // 2, int(value.sum()) * n // 2)

@@ -13,11 +13,11 @@ import pytest
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.operators.batch import PathBatch
-from trellis.operators.trends import listing
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.listing import Listing, TraversalInput
 from trellis.operators.trends.task_ranges import TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
+from trellis.plan.sizes import Sizes
 
 Path = tuple[int, ...]
 
@@ -164,18 +164,19 @@ def rows_of(batches: Sequence[PathBatch]) -> list[tuple[int, int, Path]]:
 
 
 @pytest.mark.parametrize("compact", [False, True])
-def test_every_row_of_random_ranges(compact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_of_random_ranges(compact: bool) -> None:
     rows = restricted = 0
     for rng, case in cases(120, 1000 * compact):
         for _ in range(2):
             ranges = case.ranges(rng)
             wanted = case.wanted(ranges)
-            monkeypatch.setattr(listing, "BLOCK_VALUES", rng.choice([0, 64, 500, 5000, 1 << 18]))
-            monkeypatch.setattr(listing, "FIRST_ROWS", rng.choice([1, 10, 300]))
-            monkeypatch.setattr(listing, "LARGE_ROWS", rng.choice([1, 50, 1000]))
+            sizes = Sizes(
+                block_values=rng.choice([0, 64, 500, 5000, 1 << 18]), first_rows=rng.choice([1, 10, 300]),
+                large_rows=rng.choice([1, 50, 1000]),
+            )  # fmt: skip
             ranges = TaskRanges(case.tasks, case.sizes, ranges)
             values, threads = rng.choice([1, 50, 700, 1 << 18]), rng.choice([1, 1, 2, 3])
-            batches = list(Listing(case.traversal, ranges, lambda b: b, values, threads, compact))
+            batches = list(Listing(case.traversal, ranges, lambda b: b, values, threads, compact, sizes=sizes))
             assert rows_of(batches) == wanted
             assert all(len(batch.positions) <= max(values, len(case.ok)) for batch in batches)
             rows, restricted = rows + len(wanted), restricted + case.traversal.restricted
@@ -223,11 +224,11 @@ class Diamonds(Case):
 
 @pytest.mark.parametrize("first", [0, 2**62, 2**63 - 3000, 2**64 - 2000, 2**70 + 12345, 2**80 - 5000])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ranks_that_fit_no_word(first: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "FIRST_ROWS", 700)
+def test_ranks_that_fit_no_word(first: int, threads: int) -> None:
     case = Diamonds()
     ranges = TaskRanges(case.tasks, [2**LAYERS], [(0, first, first + 5000)])
-    found = rows_of(list(Listing(case.traversal, ranges, lambda b: b, 1 << 15, threads)))
+    listing = Listing(case.traversal, ranges, lambda b: b, 1 << 15, threads, sizes=Sizes(first_rows=700))
+    found = rows_of(list(listing))
     ranks = range(first, first + 5000)
     assert [rank for _, rank, _ in found] == [rank if rank < 2**63 else -1 for rank in ranks]
     assert [path for _, _, path in found] == [tuple(case.path(0, rank).tolist()) for rank in ranks]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,10 @@ import trellis
 from trellis.engines.local.results import LocalResults
 from trellis.errors import ListingRefused, TrellisError, UsageError
 from trellis.operators.contract import ListRequest
-from trellis.operators.trends import listing, operator
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import TrendStructure
+from trellis.plan.sizes import Sizes
 
 CONDITION = "PATTERN S+ s[] WHERE [g] AND s[i].x > s[i-1].x"
 WINDOWS = f"{CONDITION} WITHIN 20 SLIDE 10"
@@ -49,12 +50,12 @@ def found(text: str, table: pa.Table | None = None, **options: Any) -> LocalResu
     return trends
 
 
+FEW_EACH = Sizes(first_rows=100, large_rows=150, batch_values=1000)  # so that several threads list a few rows each
+
+
 @pytest.fixture(params=[1, 3])
-def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Let several threads list a few rows each."""
-    monkeypatch.setattr(listing, "FIRST_ROWS", 100)
-    monkeypatch.setattr(listing, "LARGE_ROWS", 150)
-    monkeypatch.setattr(operator, "BATCH_VALUES", 1000)
+def threads(request: pytest.FixtureRequest) -> int:
+    """Give how many threads list."""
     return int(request.param)
 
 
@@ -63,7 +64,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.parametrize("text", QUERIES)
 def test_ranks_threads_and_the_compact_form_give_the_rows_of_the_result(text: str, threads: int) -> None:
-    trends = found(text)
+    trends = found(text, sizes=FEW_EACH)
     whole = pa.Table.from_batches(trends.batches(threads=1), trends.schema).combine_chunks()
     assert whole.num_rows == trends.count() > 200
     assert whole["rank"].to_pylist() == [r for c in trends.operator.counts for r in range(c)]
@@ -178,16 +179,18 @@ def without_graph(trends: Any) -> Any:
 
 
 @pytest.mark.parametrize("pairs", [1, 1 << 60])
-def test_where_there_are_too_many_edges_trends_come_one_by_one(pairs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_there_are_too_many_edges_trends_come_one_by_one(pairs: int) -> None:
     """Whether the graph was not even tried (pairs worth little) or refused."""
-    monkeypatch.setattr(operator, "BATCH_VALUES", 100)
-    monkeypatch.setattr(operator, "PAIRS_WORTH", pairs)
-    trends = without_graph(found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 20 SLIDE 10", table_of(45)))
+    text, sizes = (
+        "PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 20 SLIDE 10",
+        Sizes(batch_values=100, pairs_of_one=pairs),
+    )
+    trends = without_graph(found(text, table_of(45), sizes=sizes))
     wanted = [row for window in trends.counts()["window_start"].to_pylist() for row in _by_rank(trends, window)]
     batches = list(trends.batches(ranks=range(50, 250)))
     assert [row for batch in batches for row in batch.to_pylist()] == wanted[50:250]
     assert max(batch.num_rows for batch in batches) <= 100
-    monkeypatch.setattr(operator, "MOST_PICKED", 99)
+    trends = without_graph(found(text, table_of(45), sizes=replace(sizes, most_picked=99)))
     for options in ({"ranks": range(50, 150)}, {"ranks": range(50, 51), "compact": True}):
         with pytest.raises(TrellisError, match="too many edges"):
             next(trends.batches(**options))
@@ -224,9 +227,8 @@ def test_an_early_stop_leaves_no_thread(interrupted: bool) -> None:
     assert not listers()
 
 
-def test_a_mistake_in_a_thread_comes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "FIRST_ROWS", 100)
-    trends = found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x", rising(20))
+def test_a_mistake_in_a_thread_comes_out() -> None:
+    trends = found("PATTERN S+ s[] WHERE s[i].x > s[i-1].x", rising(20), sizes=Sizes(first_rows=100))
     calls = iter(range(10**9))
 
     def fail(trend: Any) -> None:

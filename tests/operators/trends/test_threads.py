@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.operators.trends import count, index
 from trellis.operators.trends.operator import TrendOperator
+from trellis.plan.sizes import Sizes
 
 N = 400
 RNG = np.random.default_rng(3)
@@ -28,10 +28,9 @@ CONDITIONS = ["s[i].x > s[i-1].x", "s[i].x <= 2 * s[i-1].x", "[g] AND s[i].x > s
 
 @pytest.mark.parametrize("within", ["", "WITHIN 60 SLIDE 6", "WITHIN 20 SLIDE 20", "WITHIN 30"])
 @pytest.mark.parametrize("condition", CONDITIONS)
-def test_counts(condition: str, within: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module, name in ((count, "WORTH_THREADS"), (index, "WORTH_THREADS"), (index, "LARGE")):
-        monkeypatch.setattr(module, name, 1)
-    trends: Any = trellis.query(f"PATTERN E+ s[] WHERE {condition} {within}").detect(TABLE, time="t", event_id="id")
+def test_counts(condition: str, within: str) -> None:
+    query = trellis.query(f"PATTERN E+ s[] WHERE {condition} {within}")
+    trends: Any = query.detect(TABLE, time="t", event_id="id", sizes=Sizes(thread_events=1, thread_part=1))
     one, several = (TrendOperator(trends.plan, trends.operator.events, threads) for threads in (1, 3))
     assert several.counts == one.counts
     assert sum(one.counts) > N

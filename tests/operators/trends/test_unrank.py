@@ -18,8 +18,8 @@ from tests.profiles import examples
 from tests.strategies import Case, case
 from trellis.errors import TrellisError, UsageError
 from trellis.operators.ranks import Ranks
-from trellis.operators.trends import unrank
 from trellis.operators.trends.unrank import sampled_ranks, shares
+from trellis.plan.sizes import Sizes
 
 
 @examples(250)
@@ -104,13 +104,13 @@ def test_samples_are_uniform_over_groups_and_without_replacement() -> None:
 @pytest.mark.parametrize(
     "condition", ["x > s[i-1].x", "x != s[i-1].x", "k = s[i-1].k", "x >= s[i-1].x AND s[i].w > s[i-1].w"]
 )
-def test_a_sample_has_the_rows_of_the_list(monkeypatch: pytest.MonkeyPatch, condition: str) -> None:
-    monkeypatch.setattr(unrank, "FEW", 5)
+def test_a_sample_has_the_rows_of_the_list(condition: str) -> None:
     rng = np.random.default_rng(2)
     n = 14
     columns = {"x": np.sort(rng.integers(0, 9, n)), "k": rng.integers(0, 2, n), "w": rng.integers(0, 30, n)}
     table = pa.table({"ts": np.sort(rng.integers(0, 12, n)), "id": [f"e{i}" for i in range(n)], **columns})
-    trends = trellis.query(f"PATTERN S+ s[] WHERE s[i].{condition} REPORT any").detect(table, event_id="id")
+    query = trellis.query(f"PATTERN S+ s[] WHERE s[i].{condition} REPORT any")
+    trends = query.detect(table, event_id="id", sizes=Sizes(found_alone=5))
     listed = trends.to_arrow()
     for number in (0, 1, 7, trends.count() // 2, trends.count() - 1, trends.count() + 3):
         sampled = trends.sample(number, seed=number)
@@ -127,7 +127,7 @@ def test_every_trend_is_sampled_as_often() -> None:
     assert all(55 < drawn[rank] < 140 for rank in range(31))  # 97 each, give or take 8
 
 
-def test_what_unranking_a_window_needs_is_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_unranking_a_window_needs_is_kept_up_to_a_bound() -> None:
     query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 4 SLIDE 4")
     trends = query.detect(rising(12), event_id="id")
     unranker = trends.operator.unranker
@@ -135,21 +135,20 @@ def test_what_unranking_a_window_needs_is_kept_up_to_a_bound(monkeypatch: pytest
         trends.trend(0, window=window)
     assert list(unranker._unrankers) == [0, 2, 1]
     kept = unranker._unrankers[1]
-    monkeypatch.setattr(unrank, "KEPT_BYTES", 2 * kept.nbytes)
     trends.sample(3, seed=4)
     assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
     assert unranker._unrankers[1] is kept
-    monkeypatch.setattr(unrank, "KEPT_BYTES", 0)
-    other = query.detect(rising(12), event_id="id")
-    other.trend(0, window=0)
-    other.trend(0, window=4)
-    assert list(other.operator.unranker._unrankers) == [1]
+    for room, left in ((2 * kept.nbytes, [0, 1]), (0, [1])):
+        other = query.detect(rising(12), event_id="id", sizes=Sizes(kept_bytes=room))
+        for window in (8, 0, 4):
+            other.trend(0, window=window)
+        assert list(other.operator.unranker._unrankers) == left
 
 
 @pytest.mark.parametrize("tail", ["", "HAVING LENGTH >= 3"])
-def test_too_much_memory_is_refused_kindly(monkeypatch: pytest.MonkeyPatch, tail: str) -> None:
-    monkeypatch.setattr(unrank, "MOST_BYTES", 1 << 12)
-    trends = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x {tail}").detect(rising(600), event_id="id")
+def test_too_much_memory_is_refused_kindly(tail: str) -> None:
+    query = trellis.query(f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x {tail}")
+    trends = query.detect(rising(600), event_id="id", sizes=Sizes(unrank_bytes=1 << 12))
     with pytest.raises(TrellisError, match=r"trends from 600 events on are needed, which take 0\.\d GiB"):
         trends.trend(0)
 

@@ -136,10 +136,7 @@ class Arrivals:
     def _taken(self, bucket: Bucket, table: pa.Table, times: NDArray[Any], newest: Number) -> Iterable[OutputTable]:
         yield from bucket.take(table, newest, None, times)
         watermark = floor(newest / self._line.unit) if isinstance(newest, float) else int(newest // self._line.unit)
-        if bucket.next_watermark is not None and bucket.next_watermark <= watermark:
-            yield from bucket.close(watermark)
-        else:
-            bucket.fold(watermark)
+        yield from bucket.advance(watermark)
 
     def _through(self, work: Callable[[Bucket], Iterable[OutputTable]]) -> pa.Table:
         """Return the results of some work on the bucket; if it is refused, it leaves nothing behind."""

@@ -43,9 +43,6 @@ from trellis.results.trend import events_schema, with_ids
 if TYPE_CHECKING:
     from trellis.operators.batch import EventWords, PathBatch
 
-ROWS_OF_A_FILE = 1 << 19  # of results that are written at least, where several files are written at the same time
-
-
 FIRST_PIECE, LARGEST_PIECE = 64, 1 << 15  # results that are listed at a time while someone goes through them
 
 
@@ -206,7 +203,7 @@ class LocalResults(Results):
             if may_refuse(bound, len(self._prepared.events.groups), self.max_trends):
                 refuse_listing(bound, self._counts, self.max_trends)
             rows = operator.best(BestRequest(bound, made, self.max_trends, bound.per_window, threads, bare))
-            return arrange(bound, rows)
+            return arrange(bound, rows, self.plan.sizes.arranged_rows)
         first = None if compact else self._first_rows(ranks)
         if first is not None:
             refuse_rows(len(first), self.max_trends)
@@ -356,7 +353,7 @@ class LocalResults(Results):
         if bound.arranged or bound.aggregates or not self.operator.lists_at_once:
             return [self.batches()]
         rows = sum(end - begin for _, begin, end in wanted_ranges(bound, self._counts))
-        number = min(cores, rows // ROWS_OF_A_FILE)
+        number = min(cores, rows // self.plan.sizes.file_rows)
         if number < 2:
             return [self.batches()]
         refuse_rows(rows, self.max_trends)

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn
 
 from trellis.engines.spark.ship.ship import ship
-from trellis.errors import UsageError
+from trellis.errors import DataError, UsageError
 from trellis.events.tables import with_fields, with_readable_times
 from trellis.language.bound import BoundQuery
 from trellis.providers import provided
@@ -107,9 +107,18 @@ def _results(text: str, table: pa.Table, options: dict[str, Any]) -> Any:
     read, time = with_readable_times(flat, options.get("time"))
     table = read[None]
     if time in table.column_names and table[time].type != flat[None][time].type:
-        # It is text, and the plan said UTC, since only rows tell that none has a zone.
-        table = table.set_column(table.column_names.index(time), time, table[time].cast(pa.timestamp("us", "UTC")))
+        table = table.set_column(table.column_names.index(time), time, _without_zone(table[time], time))
     return provided("local engine").detect(text, table, **options)
+
+
+def _without_zone(times: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return times that text tells, which has no zone: SQL is planned before rows could tell that one has."""
+    if times.type.tz is not None and times.null_count < len(times):
+        raise DataError(
+            f"the column `{name}` is text that tells a zone, which {NAME} cannot know when SQL is planned",
+            f"Write TABLE(SELECT CAST({_quoted(name)} AS TIMESTAMP) AS {_quoted(name)}, ... FROM ...).",
+        )
+    return times.cast(pa.timestamp("us"))
 
 
 def _value(name: str, argument: AnalyzeArgument) -> Any:

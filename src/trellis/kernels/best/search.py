@@ -16,6 +16,17 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
+from trellis.kernels.best.heaps import (
+    NODE,
+    PATH_END,
+    SUFFIX,
+    TASK,
+    drop_first,
+    keep_path,
+    offer_slot,
+    sift_down,
+    sort_heap,
+)
 from trellis.kernels.best.nodes import (
     FIRST,
     GREATEST,
@@ -45,8 +56,6 @@ END, NOWHERE = -1, -2  # in place of a successor
 FOLLOW = 0  # column of nodes' best suffixes, behind the words: the node that comes next
 FIRST_SUFFIX, LAST_SUFFIX, HEAP, HEAP_SIZE = range(4)  # columns of nodes' heaps; the last found suffix is on top
 BEHIND, OF_BEHIND, FOLLOWING = range(3)  # columns of suffixes: next node, its suffix (-1: the first), the next best
-NODE, SUFFIX = range(2)  # columns of the slots of heaps
-PATH_END, TASK, WANTED = range(3)  # columns of the paths found
 
 
 @njit(cache=True, nogil=True)
@@ -120,70 +129,6 @@ def best_of_tasks(tasks, links, shape, best):
 
 
 @njit(cache=True, nogil=True)
-def _ahead(slots, i, j, signs):
-    """Whether slot `i` comes before slot `j`."""
-    order = order_of(slots, i, slots, j, signs)
-    node = signs.shape[0] + NODE
-    return order > 0 or (order == 0 and slots[i, node] < slots[j, node])
-
-
-@njit(cache=True, nogil=True)
-def _swap(slots, i, j):
-    for column in range(slots.shape[1]):
-        slots[i, column], slots[j, column] = slots[j, column], slots[i, column]
-
-
-@njit(cache=True, nogil=True)
-def _sift_down(slots, at, size, last_on_top, signs):
-    """Move what is on top of a heap to where it belongs."""
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            return
-        if child + 1 < size and _ahead(slots, at + child + 1, at + child, signs) != last_on_top:
-            child += 1
-        if _ahead(slots, at + child, at + i, signs) == last_on_top:
-            return
-        _swap(slots, at + i, at + child)
-        i = child
-
-
-@njit(cache=True, nogil=True)
-def _offer(slots, at, size, most, signs):
-    """Take what lies in the slot behind a heap, the last on top, if it is among the `most` first; return the size."""
-    if size == most:
-        if _ahead(slots, at + size, at, signs):
-            _swap(slots, at, at + size)
-            _sift_down(slots, at, size, True, signs)
-        return size
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
-        if _ahead(slots, at + i, at + parent, signs):
-            break
-        _swap(slots, at + i, at + parent)
-        i = parent
-    return size + 1
-
-
-@njit(cache=True, nogil=True)
-def _turn(slots, at, size, signs):
-    """Sort a heap that has the last on top: then it is one that has the first on top."""
-    for end in range(size - 1, 0, -1):
-        _swap(slots, at, at + end)
-        _sift_down(slots, at, end, True, signs)
-
-
-@njit(cache=True, nogil=True)
-def _drop(slots, at, size, signs):
-    """Take the first off a heap that has it on top; return how many are left."""
-    _swap(slots, at, at + size - 1)
-    _sift_down(slots, at, size - 1, False, signs)
-    return size - 1
-
-
-@njit(cache=True, nogil=True)
 def _fill(node, task, tasks, links, shape, best, most, successors, slots, at):
     """Make the heap of the `most` first ways to go on from a node; return how many there are."""
     width = shape.kinds.shape[0]
@@ -193,14 +138,14 @@ def _fill(node, task, tasks, links, shape, best, most, successors, slots, at):
     if may_end(x, state, task, tasks, shape):
         begin_at_end(slots, at, x, state, shape)
         slots[at, width + NODE], slots[at, width + SUFFIX] = END, -1
-        size = _offer(slots, at, 0, most, shape.signs)
+        size = offer_slot(slots, at, 0, most, shape.signs)
     for i in range(find_successors(x, tasks.hi[task], links, successors)):
         z = next_node(state, successors[i], lo, shape)
         if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
             copy(slots, at + size, best, z, width)
             slots[at + size, width + NODE], slots[at + size, width + SUFFIX] = z, -1
-            size = _offer(slots, at, size, most, shape.signs)
-    _turn(slots, at, size, shape.signs)
+            size = offer_slot(slots, at, size, most, shape.signs)
+    sort_heap(slots, at, size, shape.signs)
     return size
 
 
@@ -214,8 +159,8 @@ def _fill_starts(task, tasks, shape, best, most, slots, at):
         if z >= 0 and best[z, width + FOLLOW] != NOWHERE:
             begin(slots, at + size, best, z, x, shape)
             slots[at + size, width + NODE], slots[at + size, width + SUFFIX] = z, -1
-            size = _offer(slots, at, size, most, shape.signs)
-    _turn(slots, at, size, shape.signs)
+            size = offer_slot(slots, at, size, most, shape.signs)
+    sort_heap(slots, at, size, shape.signs)
     return size
 
 
@@ -226,47 +171,6 @@ TURN, READY, ROOT, ROOT_SIZE, ASKED, PATHS, USED, KEEPING, SUFFIXES, SLOTS, NEED
 STATE_SIZE = 11
 DONE, MORE_EVENTS, MORE_PATHS, MORE_SUFFIXES, MORE_SLOTS = range(5)
 NOT_YET = -1  # the heap of a task's starts was not made yet
-
-
-@njit(cache=True, nogil=True)
-def _later(paths, i, j, signs):
-    """Whether the path found as number `i` comes behind number `j`."""
-    order = order_of(paths, i, paths, j, signs)
-    if order != 0:
-        return order < 0
-    task = signs.shape[0] + TASK
-    return paths[i, task] > paths[j, task] or (paths[i, task] == paths[j, task] and i > j)
-
-
-@njit(cache=True, nogil=True)
-def _keep(path, heap, size, paths, signs):
-    """Put a path into the heap of the best paths, the last of them on top: in the place of that one if it is full.
-
-    Return how many are kept, or -1 if the path comes behind all of them.
-    """
-    wanted = signs.shape[0] + WANTED
-    paths[path, wanted] = 1
-    if size < heap.shape[0]:
-        i = size
-        heap[i] = path
-        while i > 0 and _later(paths, heap[i], heap[(i - 1) >> 1], signs):
-            heap[i], heap[(i - 1) >> 1] = heap[(i - 1) >> 1], heap[i]
-            i = (i - 1) >> 1
-        return size + 1
-    if not _later(paths, heap[0], path, signs):
-        return -1
-    paths[heap[0], wanted] = 0
-    heap[0] = path
-    i = 0
-    while 2 * i + 1 < size:
-        child = 2 * i + 1
-        if child + 1 < size and _later(paths, heap[child + 1], heap[child], signs):
-            child += 1
-        if not _later(paths, heap[child], heap[i], signs):
-            break
-        heap[i], heap[child] = heap[child], heap[i]
-        i = child
-    return size
 
 
 @njit(cache=True, nogil=True)
@@ -335,9 +239,9 @@ def _advance(start, suffix, task, tasks, links, shape, best, limit, successors, 
         if answer >= 0:
             copy(slots, at, suffixes, answer, width)
             slots[at, width + SUFFIX] = answer
-            _sift_down(slots, at, heaps[node, HEAP_SIZE], False, shape.signs)
+            sift_down(slots, at, heaps[node, HEAP_SIZE], False, shape.signs)
         else:
-            heaps[node, HEAP_SIZE] = _drop(slots, at, heaps[node, HEAP_SIZE], shape.signs)
+            heaps[node, HEAP_SIZE] = drop_first(slots, at, heaps[node, HEAP_SIZE], shape.signs)
             if heaps[node, HEAP_SIZE] == 0:
                 continue
         new = state[SUFFIXES]
@@ -426,7 +330,7 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
                 return MORE_PATHS
             copy(paths, path, slots, root, width)
             paths[path, width + TASK] = task
-            keeping = _keep(path, top, state[KEEPING], paths, signs)
+            keeping = keep_path(path, top, state[KEEPING], paths, signs)
             if keeping < 0:
                 state[ROOT_SIZE] = 0
                 continue
@@ -448,9 +352,9 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
         if suffix >= 0:
             begin(slots, root, suffixes, suffix, event_of(node, lo, shape), shape)
             slots[root, width + SUFFIX] = suffix
-            _sift_down(slots, root, state[ROOT_SIZE], False, signs)
+            sift_down(slots, root, state[ROOT_SIZE], False, signs)
         else:
-            state[ROOT_SIZE] = _drop(slots, root, state[ROOT_SIZE], signs)
+            state[ROOT_SIZE] = drop_first(slots, root, state[ROOT_SIZE], signs)
         state[ASKED] = 0
 
 

@@ -5,7 +5,7 @@ are taken block by block, from the last to the first. Inside a block a tree over
 small enough for the caches. What later blocks have is read from two flat arrays, the values of the vertices and the
 sums of `BUCKET` vertices each, for all events of a block at once: none of these reads waits for another.
 
-The shape is `trellis.kernels.count.passes.Tails` with one segment, and the rules are those of `one_pass` there.
+The shape is `trellis.kernels.count.shapes.Tails` with one segment, and the rules are those of `one_pass` there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from numba.extending import register_jitable
 from trellis.kernels.arrays import ones
 from trellis.kernels.jit import njit
 
-BLOCK = 1 << 16  # events of a block: its tree has 2 MB
 SHIFT = 4
 BUCKET = 1 << SHIFT  # with a block's tree at most 64 residues below 2**58 are added before a remainder is taken
 PRIMES, BITS = 3, 58  # the primes are a little below 2**BITS

@@ -71,6 +71,18 @@ def clear(lists):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def is_list(lists, number, values, size):
+    """Return whether the list with a number has the first `size` values."""
+    begin = lists.ends[number - 1] if number else 0
+    if lists.ends[number] - begin != size:
+        return False
+    for i in range(size):  # noqa: SIM110 (Numba)
+        if lists.values[begin + i] != values[i]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def keep(lists, values, size):
     """Return the number of the list of the first `size` values, or `FULL`."""
     ends, table, own = lists.ends, lists.table, lists.values
@@ -80,15 +92,8 @@ def keep(lists, values, size):
         found = np.int64(table[place]) - 1
         if found < 0:
             break
-        begin = ends[found - 1] if found else 0
-        if ends[found] - begin == size:
-            same = True
-            for i in range(size):
-                if own[begin + i] != values[i]:
-                    same = False
-                    break
-            if same:
-                return found
+        if is_list(lists, found, values, size):
+            return found
         place = (place + np.uint64(1)) & mask
     number = lists.used[0]
     begin = ends[number - 1] if number else 0

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trellis.kernels.arrays import first_at_least, grown
+from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import FULL, clear, hashed, keep
+from trellis.kernels.explore.lists import FULL, clear, hashed, is_list, keep
 from trellis.kernels.explore.matches import EVENT, NO_ROOM, VARIABLE
 from trellis.kernels.explore.vertices import EDGES, STARTS, VERTICES
 from trellis.kernels.jit import njit
@@ -192,6 +192,7 @@ def follow(graph, mode, same, lists, members):
     starts = np.empty(graph.starts.shape[0], np.int32)
     pair, number, edges, begun, next_start = np.empty(2, np.int64), 0, 0, 0, 0
     own, place_of, vertex, count, found = np.int64(-1), np.int64(0), np.int64(0), 0, np.int64(0)
+    recent, cursors = np.full(size, -1, np.int32), np.empty(members.shape[0] + 1, np.int64)
     while status == 0:
         if own < 0:  # the starts come first
             if next_start == graph.starts.shape[0]:
@@ -222,8 +223,10 @@ def follow(graph, mode, same, lists, members):
                     place_of = graph.offsets[vertices[own]]
             if own == number:
                 break
-            if maximal and place_of == graph.offsets[vertices[own]]:
-                _gather(lists, longer[own], vertices[own], beyond, near)
+            if place_of == graph.offsets[vertices[own]]:
+                _begin_edges(graph, lists, longer[own], np.int64(vertices[own]), cursors)
+                if maximal:
+                    _gather(lists, longer[own], vertices[own], beyond, near)
             vertex = np.int64(graph.targets[place_of])
             place_of += 1
             count = 0
@@ -235,7 +238,7 @@ def follow(graph, mode, same, lists, members):
                             break
                         members[count] = w
                         count += 1
-            count = _beside(graph, lists, longer[own], np.int64(vertices[own]), vertex, members, count)
+            count = _beside(graph, lists, longer[own], np.int64(vertices[own]), vertex, members, count, cursors)
             if count < 0:
                 status = NO_ROOM
         if status:
@@ -245,44 +248,47 @@ def follow(graph, mode, same, lists, members):
             inside |= members[i] == vertex
         if inside:
             continue  # the longer match ends wherever this one does
-        beside = keep(lists, members, count)
-        if beside == FULL:
-            status = NO_ROOM
-            break
-        pair[0], pair[1] = vertex, beside
-        mask = np.uint64(table.shape[0] - 1)
-        place = hashed(pair, 0, 2) & mask
-        while True:
-            found = np.int64(table[place]) - 1
-            if found < 0 or (vertices[found] == vertex and longer[found] == beside):
+        found = np.int64(recent[vertex])  # often the match before has come here with the same ones beside it
+        if found < 0 or not is_list(lists, longer[found], members, count):
+            beside = keep(lists, members, count)
+            if beside == FULL:
+                status = NO_ROOM
                 break
-            place = (place + np.uint64(1)) & mask
-        if found < 0:
-            if number == room:
-                vertices, longer = grown(vertices, number, 2 * room), grown(longer, number, 2 * room)
-                results, offsets = grown(results, number, 2 * room), grown(offsets, number + 1, 2 * room + 1)
-                room *= 2
-                table = np.zeros(2 * table.shape[0], np.int32)
-                mask = np.uint64(table.shape[0] - 1)
-                for i in range(number):
-                    pair[0], pair[1] = vertices[i], longer[i]
+            pair[0], pair[1] = vertex, beside
+            mask = np.uint64(table.shape[0] - 1)
+            place = hashed(pair, 0, 2) & mask
+            while True:
+                found = np.int64(table[place]) - 1
+                if found < 0 or (vertices[found] == vertex and longer[found] == beside):
+                    break
+                place = (place + np.uint64(1)) & mask
+            if found < 0:
+                if number == room:
+                    vertices, longer = grown(vertices, number, 2 * room), grown(longer, number, 2 * room)
+                    results, offsets = grown(results, number, 2 * room), grown(offsets, number + 1, 2 * room + 1)
+                    room *= 2
+                    table = np.zeros(2 * table.shape[0], np.int32)
+                    mask = np.uint64(table.shape[0] - 1)
+                    for i in range(number):
+                        pair[0], pair[1] = vertices[i], longer[i]
+                        place = hashed(pair, 0, 2) & mask
+                        while table[place]:
+                            place = (place + np.uint64(1)) & mask
+                        table[place] = i + 1
+                    pair[0], pair[1] = vertex, beside
                     place = hashed(pair, 0, 2) & mask
                     while table[place]:
                         place = (place + np.uint64(1)) & mask
-                    table[place] = i + 1
-                pair[0], pair[1] = vertex, beside
-                place = hashed(pair, 0, 2) & mask
-                while table[place]:
-                    place = (place + np.uint64(1)) & mask
-            found = np.int64(number)
-            vertices[number], longer[number] = vertex, beside
-            is_result = graph.wanted[vertex] and not followed[vertex]
-            for i in range(count):
-                w = members[i]
-                is_result &= not bad[w] if w < size else not followed[w - size]
-            results[number] = is_result
-            table[place] = number + 1
-            number += 1
+                found = np.int64(number)
+                vertices[number], longer[number] = vertex, beside
+                is_result = graph.wanted[vertex] and not followed[vertex]
+                for i in range(count):
+                    w = members[i]
+                    is_result &= not bad[w] if w < size else not followed[w - size]
+                results[number] = is_result
+                table[place] = number + 1
+                number += 1
+            recent[vertex] = found
         if own < 0:
             starts[begun] = found
             begun += 1
@@ -314,10 +320,20 @@ def _gather(lists, longer, vertex, beyond, near):
 
 
 @njit(cache=True, nogil=True)
-def _beside(graph, lists, longer, source, vertex, members, count):
+def _begin_edges(graph, lists, longer, source, cursors):
+    """Write where the edges of each match beside one begin, and of its own vertex `source` behind them."""
+    size, begin = graph.events.shape[0], lists.ends[longer - 1] if longer else 0
+    for i in range(begin, lists.ends[longer]):
+        cursors[i - begin] = graph.offsets[lists.values[i] % size]
+    cursors[lists.ends[longer] - begin] = graph.offsets[source]
+
+
+@njit(cache=True, nogil=True)
+def _beside(graph, lists, longer, source, vertex, members, count, cursors):
     """Add where matches beside one come to with the event and variable of a vertex; return how many, -1 for no room.
 
     Those of longer matches are there already where `count` is not 0. `source` is the vertex that the match comes from.
+    `cursors` are the edges that each has come to: vertices are asked for in rising order.
     """
     low, high = np.int64(graph.group[vertex]), np.int64(graph.group_end[vertex])
     size, with_longer = graph.events.shape[0], count == 0
@@ -328,7 +344,10 @@ def _beside(graph, lists, longer, source, vertex, members, count):
         if (shift == 0 and not with_longer) or (i == end and high - low == 1):
             continue
         last = graph.offsets[other - shift + 1]
-        at = first_at_least(graph.targets, graph.offsets[other - shift], last, low)
+        at = cursors[i - begin]
+        while at < last and graph.targets[at] < low:
+            at += 1
+        cursors[i - begin] = at
         while at < last and graph.targets[at] < high:
             w = np.int64(graph.targets[at]) + shift
             at += 1

@@ -21,11 +21,11 @@ from trellis.kernels.join.placed import PlacedSums
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.joins.shape import CountedShape, Shapes, Slots
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
+from trellis.operators.matches import NONE
+from trellis.plan.sizes import USUAL
 
 Ints = NDArray[np.int64]
 EXACT, WHOLE = 2.0**53, 2.0**63  # floats are exact below the first, 64 bits hold what is below the second
-WORTH_THREADS = 1 << 10  # tasks from which several threads count
-NONE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,8 @@ class FirstEvents:
 class JoinCounter:
     """Counts the matches of joins over the candidates of a slice."""
 
-    def __init__(self, candidates: JoinCandidates, threads: int = 1) -> None:
-        self.candidates, self.threads = candidates, threads
+    def __init__(self, candidates: JoinCandidates, threads: int = 1, worth: int = USUAL.thread_tasks) -> None:
+        self.candidates, self.threads, self._worth = candidates, threads, worth
         self.peak = 0.0
 
     @cached_property
@@ -132,7 +132,7 @@ class JoinCounter:
             return found
 
         _ = self.candidates.tables, self.candidates.programs
-        if self.threads < 2 or len(tasks) < WORTH_THREADS:
+        if self.threads < 2 or len(tasks) < self._worth:
             return work(0, len(tasks))
         cuts = np.linspace(0, len(tasks), 4 * self.threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(self.threads) as pool:

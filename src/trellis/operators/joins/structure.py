@@ -21,9 +21,7 @@ from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
 
-MOST_NODES = 1 << 18  # ways to bind the same events that are told apart
 MOST_ROOM = 1 << 27  # candidates of all lists of a walk
-BATCH_ROWS = 1 << 16
 BATCH_VALUES = 1 << 18
 KEPT = 1 << 12  # beginnings of results whose continuations are remembered
 
@@ -93,7 +91,7 @@ class JoinStructure:
         assert plan.join is not None
         self.candidates = JoinCandidates.find(plan, plan.join, events)
         _ = self.candidates.programs
-        self.counter = JoinCounter(self.candidates, threads)
+        self.counter = JoinCounter(self.candidates, threads, plan.sizes.thread_tasks)
         least, most = length_bounds(plan.bound.having)
         self.arms = [arm for arm in self.candidates.arms if least <= len(arm.slots) <= most]
         self.signed = [arm for arm in (*self.arms, *self.candidates.common) if least <= len(arm.slots) <= most]
@@ -240,9 +238,9 @@ class JoinStructure:
         if not self.arms:
             return
         lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
-        event, skip = (lo, begin) if begin < BATCH_ROWS else self.first_of(group, begin)
+        event, skip = (lo, begin) if begin < self.plan.sizes.match_rows else self.first_of(group, begin)
         longest = max(len(arm.slots) for arm in self.arms)
-        nodes, number = min(self._nodes, MOST_NODES), self.candidates.number
+        nodes, number = min(self._nodes, self.plan.sizes.join_ways), self.candidates.number
         size = sum(int(np.diff(np.searchsorted(own, [lo, hi]))[0]) for own in self.candidates.of_slot)
         lists = make_lists(self.candidates, nodes, min(nodes * size, MOST_ROOM), number)
         levels = kernel.JoinLevels(
@@ -255,16 +253,16 @@ class JoinStructure:
         tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self._arms
         kernel.begin_walk(tables, programs, lists, levels, arms, lo, hi, event)
         while levels.state[0] >= 0:
-            room = kernel.MatchRoom(
-                np.empty(BATCH_VALUES, np.int32), np.empty(BATCH_VALUES, np.int8), np.empty(BATCH_ROWS, np.int32)
-            )
+            ends = np.empty(self.plan.sizes.match_rows, np.int32)
+            room = kernel.MatchRoom(np.empty(BATCH_VALUES, np.int32), np.empty(BATCH_VALUES, np.int8), ends)
             rows, skip = kernel.next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room)
             if lists.state[0]:
                 raise OverflowInCondition("a number that a condition computes leaves 64 bits")
             if levels.state[1]:
                 raise TrellisError(
-                    f"the same events can be bound to the variables in more than {MOST_NODES:,} ways, or their "
-                    f"candidates need room for more than {MOST_ROOM:,} numbers",
+                    "the same events can be bound to the variables in more than "
+                    f"{self.plan.sizes.join_ways:,} ways, or their candidates need room for more than {MOST_ROOM:,} "
+                    "numbers",
                     "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions.",
                 )
             if rows:

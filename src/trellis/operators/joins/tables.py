@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import encode_rows, meets_condition
-from trellis.events.columns.program import ProgramTables, TooWideForKernels, compile_programs
+from trellis.events.columns.program import compile_programs
+from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times

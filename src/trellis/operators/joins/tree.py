@@ -24,14 +24,23 @@ from trellis.operators.batch import PathBatch, rank_labels
 from trellis.operators.contract import ListRequest
 from trellis.operators.joins.counting import JoinCounter, Numbers, Tasks
 from trellis.operators.joins.operator import JoinOperator
-from trellis.operators.joins.structure import BATCH_ROWS, JoinStructure
+from trellis.operators.joins.structure import JoinStructure
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
+from trellis.operators.matches import ranked_parts
 from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
 from trellis.operators.sequences.structure import tiles_of
-from trellis.operators.sequences.tree import PLAIN, SWITCHED, PartialMatches, Tile, TreeNode, TreePlan, drawn
+from trellis.operators.sequences.tree import (
+    PLAIN,
+    SWITCHED,
+    PartialMatches,
+    Tile,
+    TreeMatches,
+    TreeNode,
+    TreePlan,
+    drawn,
+)
 from trellis.plan.choice import CONDENSED
 
-EXACT = 2.0**53
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 _TIME = Condition(ConditionKind.ADJACENT, (), Constant(True, BOOLEAN), "")
@@ -157,7 +166,7 @@ def leaves_of(candidates: JoinCandidates, arm: SlotArm) -> SequenceCandidates:
     return SequenceCandidates(arm.arm.variables, of_variable, sizes, later, candidates.events.until, none, conditions)
 
 
-class JoinTreeStructure(JoinStructure):
+class JoinTreeStructure(JoinStructure, TreeMatches):
     """The same with a tree plan, which counts by partial matches that it holds."""
 
     @cached_property
@@ -180,20 +189,7 @@ class JoinTreeStructure(JoinStructure):
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of matches of each group."""
-        if self._known_counts is not None:
-            return self._known_counts
-        tree, totals = self.tree_plan, [0.0] * len(self.events.groups)
-        for i, (number, tile) in enumerate(zip(tree.counts(), tree.tiles, strict=True)):
-            totals[self.group_of(i, tile[0])] += number
-        if max(totals, default=0.0) >= EXACT:
-            return self.counts_of(self.signed)
-        return [int(number) for number in totals]
-
-    def group_of(self, tile: int, begins: int) -> int:
-        """Return the group of a tile that begins at an event."""
-        if not self.candidates.is_span:
-            return tile
-        return int(np.searchsorted(self.events.groups.lo, begins, side="right")) - 1
+        return self._known_counts or self.tree_counts() or self.counts_of(self.signed)
 
 
 class JoinTreeOperator(JoinOperator):
@@ -211,25 +207,13 @@ class JoinTreeOperator(JoinOperator):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, those of a window or tile at a time, on one thread."""
-        wanted: dict[int, list[tuple[int, int, int]]] = {}
-        for one in request.ranges:
-            wanted.setdefault(one[0], []).append(one)
-        tree = self.structure.tree_plan
-        before, last = 0, -1
-        for i, (table, tile) in enumerate(zip(tree.matches(), tree.tiles, strict=True)):
-            group, number = self.structure.group_of(i, tile[0]), table.shape[1]
-            before, last = before if group == last else 0, group
-            positions, variables = self._in_order(table)
-            for _, begin, end in wanted.get(group, ()):
-                for low in range(max(begin, before), min(end, before + number), BATCH_ROWS):
-                    high = min(low + BATCH_ROWS, end, before + number)
-                    here = slice(low - before, high - before)
-                    labels = partial(rank_labels, [(group, low, high - low)])
-                    ends = np.arange(1, high - low + 1, dtype=np.int32) * np.int32(len(table))
-                    yield request.made(
-                        PathBatch.of_ends(positions[here].ravel(), ends, labels, variables[here].ravel())
-                    )
-            before += number
+        tables = ((group, number, self._in_order(table)) for group, number, table in self.structure.tables())
+        for (positions, variables), part, (group, low, high) in ranked_parts(
+            tables, request.ranges, self.plan.sizes.match_rows
+        ):
+            labels = partial(rank_labels, [(group, low, high - low)])
+            ends = np.arange(1, high - low + 1, dtype=np.int32) * np.int32(positions.shape[1])
+            yield request.made(PathBatch.of_ends(positions[part].ravel(), ends, labels, variables[part].ravel()))
 
     def _in_order(self, table: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
         """Return matches in the order of ranks, a row for each: its events, and their variables."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.columns.program import ProgramTables
+from trellis.events.columns.program_tables import ProgramTables
 from trellis.kernels.explore import tables as t
 from trellis.kernels.expression.program import COMPARE_COLUMNS, EQUAL
 from trellis.language.bound import Reference

@@ -29,11 +29,11 @@ from trellis.operators.patterns.tables import PatternTables, compile_tables
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
 from trellis.plan.registers import register_text
+from trellis.plan.sizes import Sizes
 
 Ints = NDArray[np.int64]
-MOST_VERTICES = 1 << 25  # matches so far of one group
 MOST_EDGES = 1 << 30
-LEAST_VERTICES, LEAST_LISTS, LEAST_LIMBS = 1 << 12, 1 << 10, 4
+LEAST_LISTS, LEAST_LIMBS = 1 << 10, 4
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
@@ -43,10 +43,10 @@ SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
 class Room:
     """The arrays that an exploration works in."""
 
-    def __init__(self, compiled: PatternTables, places: int) -> None:
-        self.compiled, self.places = compiled, places
+    def __init__(self, compiled: PatternTables, places: int, sizes: Sizes) -> None:
+        self.compiled, self.places, self._most = compiled, places, sizes.most_vertices
         least = min(max(compiled.number(t.VARIABLES), 1), 4)
-        self.vertices = max(LEAST_VERTICES, 1 << min(places // least, MOST_VERTICES >> 4).bit_length())
+        self.vertices = max(sizes.least_vertices, 1 << min(places // least, self._most >> 4).bit_length())
         self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
         self._make_graph()
         self._make_lists()
@@ -86,11 +86,11 @@ class Room:
                 "Use REPORT unextendable, a shorter WITHIN, or a partition such as `[id]`.",
             )
         bytes_needed = 2 * (self.vertices * (8 * self.width + 48) + 4 * self.edges + 150 * self.lists)
-        if status == g.NO_VERTICES and (2 * self.vertices > MOST_VERTICES or bytes_needed > free_memory()):
+        if status == g.NO_VERTICES and (2 * self.vertices > self._most or bytes_needed > free_memory()):
             raise self.too_many(self.graph.rows, f"more than {self.vertices:,} matches so far", size)
         if status == g.NO_EDGES and (2 * self.edges > MOST_EDGES or bytes_needed > free_memory()):
             raise self.too_many(self.graph.rows, f"more than {self.edges:,} steps between matches so far", size)
-        if status == m.NO_ROOM and (2 * self.lists > MOST_VERTICES or bytes_needed > free_memory()):
+        if status == m.NO_ROOM and (2 * self.lists > self._most or bytes_needed > free_memory()):
             raise self.too_many(self.graph.rows, f"more than {self.lists:,} different sets of events", size)
         if status == g.NO_VERTICES:
             self.vertices *= 2
@@ -167,7 +167,7 @@ class Exploration:
 
     def _room(self, groups: Groups, first: int, last: int) -> Room:
         most = int((groups.hi[first:last] - groups.lo[first:last]).max(initial=0))
-        return Room(self.compiled, most * self.compiled.number(t.VARIABLES))
+        return Room(self.compiled, most * self.compiled.number(t.VARIABLES), self.plan.sizes)
 
     def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
         """Yield the graphs of groups, and their numbers of events."""
@@ -193,8 +193,8 @@ class Exploration:
         """Return the exact numbers of matches of groups, where all of them are results."""
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
-        room, chosen = Room(compiled, 0), self._chosen
-        size, limbs = LEAST_VERTICES, LEAST_LIMBS
+        room, chosen = Room(compiled, 0, self.plan.sizes), self._chosen
+        size, limbs = self.plan.sizes.least_vertices, LEAST_LIMBS
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
         row = np.empty(room.width, np.int64)
         classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
@@ -214,7 +214,7 @@ class Exploration:
                 totals = np.zeros((len(groups), limbs), np.uint64)
             elif status == c.NO_CLASSES:
                 size *= 2
-                if size > MOST_VERTICES or size * self._class_bytes(room, limbs) > free_memory():
+                if size > self.plan.sizes.most_vertices or size * self._class_bytes(room, limbs) > free_memory():
                     rows = classes.rows
                     raise room.too_many(rows, f"more than {size // 2:,} different matches so far", int(hi[at] - lo[at]))
             else:
@@ -250,7 +250,9 @@ def _joined(parts: list[list[NDArray[Any]]]) -> Paths:
         edges = np.cumsum([0, *(len(one) for one in columns[3])])
         events, variables = np.concatenate(columns[0]), np.concatenate(columns[1])
         offsets = np.concatenate([[0], *(one[1:] + edge for one, edge in zip(columns[2], edges, strict=False))])
-        targets = np.concatenate([one + v for one, v in zip(columns[3], vertices, strict=False)]).astype(np.int32)
+        targets = np.concatenate(columns[3])
+        for k, v in enumerate(vertices[:-1].tolist()):
+            targets[edges[k] : edges[k + 1]] += v
         begins = np.concatenate([[0], *(one[1:] + v for one, v in zip(columns[4], vertices, strict=False))])
         ambiguous = np.concatenate(columns[5])
     return Paths(events, variables, offsets, targets, begins, ambiguous)

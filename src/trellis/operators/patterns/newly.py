@@ -12,7 +12,7 @@ from trellis.events.slice import Groups, Slice
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest, NotComparable
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
-from trellis.operators.patterns.structure import EVENTS_AT_ONCE, PatternPart
+from trellis.operators.patterns.structure import PatternPart
 from trellis.operators.patterns.variables import make_variables
 from trellis.plan.layers import Layer, early_positions, layered, variable_of
 from trellis.plan.plan import Plan
@@ -38,7 +38,7 @@ def parts_with_new(plan: Plan, events: Slice, new: NDArray[np.bool_], in_order: 
         for layer, mask in masks.items()
     }
     variables = replace(variables, usable=usable)
-    for first, last in _some(events.groups):
+    for first, last in _some(events.groups, plan.sizes.events_at_once):
         try:
             paths = PositionPaths(plan, layers.graph, events, variables, first, last).paths()
         except NotSeparable:
@@ -63,12 +63,12 @@ def listed(part: PatternPart, most: int) -> Iterator[PathBatch]:
         yield from part.list(ListRequest(ranges, lambda batch: batch))
 
 
-def _some(groups: Groups) -> Iterator[tuple[int, int]]:
+def _some(groups: Groups, most: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of groups of a bounded number of events."""
     sizes = np.cumsum(groups.hi - groups.lo)
     first = 0
     while first < len(groups):
         before = int(sizes[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(sizes, before + EVENTS_AT_ONCE, side="right")))
+        last = max(first + 1, int(np.searchsorted(sizes, before + most, side="right")))
         yield first, last
         first = last

@@ -28,8 +28,7 @@ from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternPart, PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
-from trellis.operators.trends.graph import MAX_EDGES
-from trellis.operators.trends.operator import FOUND_ALONE, TrendOperator, picks_sooner
+from trellis.operators.trends.operator import TrendOperator, picks_sooner
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ class PatternOperator(QueryOperator):
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
         indexed = self._unranking
-        if indexed is not None and picks_sooner(self.events, request):
+        if indexed is not None and picks_sooner(self.events, request, self.plan.sizes):
             yield from map(request.made, indexed.at_each(request.ranks()))
             return
         waiting = [one for one in request.ranges if one[1] < one[2]]
@@ -167,13 +166,10 @@ class PatternOperator(QueryOperator):
         """Return the results of all groups from one on, if they are few and need not be counted."""
         from trellis.operators.trends.unrank import most_first
 
-        indexed = self._unranking
-        few = end - begin <= FOUND_ALONE and indexed is not None and end <= most_first(len(indexed.vertices.events))
-        if (
-            indexed is None
-            or not few
-            or not picks_sooner(self.events, ListRequest([(0, begin, end)], lambda some: some))
-        ):
+        indexed, sizes = self._unranking, self.plan.sizes
+        if indexed is None or end - begin > sizes.found_alone or end > most_first(len(indexed.vertices.events)):
+            return None
+        if not picks_sooner(self.events, ListRequest([(0, begin, end)], lambda some: some), sizes):
             return None
         found = indexed.operator.first_on_index(begin, end)
         return None if found is None else found.on(*indexed.vertices)
@@ -209,7 +205,7 @@ class PatternOperator(QueryOperator):
 
         assert bound.after_match is not None
         found: list[PathBatch | None] = []
-        if self.structure.indexed is not None and self._pairs > MAX_EDGES:
+        if self.structure.indexed is not None and self._pairs > self.plan.sizes.graph_edges:
             return None
         for part in self.structure.all_parts():
             operator = self._keyed(bound, part, part.ends, listed=True)

@@ -178,7 +178,7 @@ class PositionPaths:
         events = self.slice
         if step.absent:
             events = replace(events, until=np.minimum(events.until, self._until_forbidden(step.absent)))
-        return edges_between(events, adjacency, edge_kernel.ANY)
+        return edges_between(events, adjacency, edge_kernel.ANY, self.plan.sizes)
 
     def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
         later = later_times(self.slice.ticks, self.slice.bounds)
@@ -192,7 +192,7 @@ class PositionPaths:
         until = np.searchsorted(events, self.slice.until[events])
         size = len(events)
         parts = replace(self.slice, bounds=bounds, until=until, times=np.empty(size), usable=np.empty(size, np.bool_))
-        return reduced(parts, offsets, targets)
+        return reduced(parts, offsets, targets, self.plan.sizes)
 
     # --- NOT at the edges -------------------------------------------------------------------------------------
 

@@ -34,11 +34,9 @@ from trellis.plan.carried import counts_alone
 from trellis.plan.plan import Plan
 from trellis.plan.spec import INDEX, SEARCH
 
-EVENTS_AT_ONCE = 1 << 17  # of the groups whose paths are held together, before it is known how many edges they have
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
-MOST_AT_ONCE = 32  # times `EVENTS_AT_ONCE`
+MOST_AT_ONCE = 32  # times the plan's `events_at_once`
 MANY, FEW = 1 << 10, 16  # events, and those that can follow each of them in a span, on average: counted by graphs
-ROWS_AT_ONCE = 1 << 14  # of a batch of results that are ordered by their events first
 
 T = TypeVar("T")
 
@@ -122,7 +120,7 @@ class PatternPart:
     def _by_events(self, group: int, begin: int, end: int) -> Iterator[PathBatch]:
         order, lengths = self._order(group), length_bounds(self.plan.bound.having)
         while begin < end:
-            vertices, ends = order.paths(begin, min(ROWS_AT_ONCE, end - begin), *lengths)
+            vertices, ends = order.paths(begin, min(self.plan.sizes.ordered_rows, end - begin), *lengths)
             if not len(ends):
                 return
             yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(ends))])))
@@ -187,7 +185,8 @@ class PatternStructure:
         wanted = np.zeros(len(self.events.groups), np.bool_)
         wanted[np.asarray(groups, np.int64)] = True
         sizes = np.cumsum((self.events.groups.hi - self.events.groups.lo) * wanted)
-        at, size = 0, EVENTS_AT_ONCE
+        usual = self.plan.sizes.events_at_once
+        at, size = 0, usual
         while at < len(groups):
             first = groups[at]
             before = int(sizes[first - 1]) if first else 0
@@ -195,7 +194,7 @@ class PatternStructure:
             part = self.part(first, min(max(first + 1, last), groups[-1] + 1), wanted)
             yield part
             events, edges = int(sizes[part.last - 1]) - before, len(part.paths.successors)
-            size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * EVENTS_AT_ONCE), EVENTS_AT_ONCE // 8)
+            size = max(min(events * EDGES_AT_ONCE // max(edges, 1), MOST_AT_ONCE * usual), usual // 8)
             at = bisect_left(groups, part.last)
 
     def part(self, first: int, last: int, wanted: NDArray[np.bool_] | None = None) -> PatternPart:

@@ -15,7 +15,8 @@ from trellis.events.columns import decimals
 from trellis.events.columns.arrow import is_valid, numbers
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import rank_codes, row_codes
-from trellis.events.columns.program import ProgramTables, TooWideForKernels, compile_programs
+from trellis.events.columns.program import compile_programs
+from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t

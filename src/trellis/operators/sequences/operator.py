@@ -7,52 +7,33 @@ later variable; counting stops where variables are asked of time alone, and adds
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
-from math import ceil, log2
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.events.columns.ordering import rank_codes
-from trellis.events.columns.types import plain_value
-from trellis.events.slice import Slice
-from trellis.language.bound import Output
-from trellis.operators.aggregates import Aggregates, Sum
+from trellis.events.slice import Ints
+from trellis.operators.aggregates import Sum
 from trellis.operators.batch import PathBatch, RankRange, rank_labels
-from trellis.operators.contract import Counts, ListRequest, QueryOperator, state_of
-from trellis.operators.exact import SMALL, reconstruct
+from trellis.operators.contract import Counts, ListRequest
+from trellis.operators.matches import MISSING, NONE, MatchOperator, made_on_threads, ranked_parts
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure, TreeStructure
 from trellis.operators.sequences.tree import drawn
-from trellis.operators.sequences.walk import NONE
-from trellis.operators.weights import weigh
-from trellis.plan.plan import Plan
 
-BATCH_ROWS = 1 << 16
-MISSING = NONE - 1
 RUN_TREE = 1e6  # expected rows of a node up to which a tree plan is run to see what it does
 RUN_TILES = 500  # tiles, likewise
 
-Ints = NDArray[np.int64]
 T = TypeVar("T")
 Pieces = list[tuple[int, int, int]]  # of a batch: a group, the first rank, and how many matches
 
 
-class SequenceOperator(QueryOperator):
+class SequenceOperator(MatchOperator[SequenceStructure]):
     """Matches of a fixed sequence, by a walk over candidates.
-
-    Parameters
-    ----------
-    plan, events, threads
-        See `QueryOperator`.
-    structure
-        What was built before for the same matches.
 
     Raises
     ------
@@ -62,20 +43,8 @@ class SequenceOperator(QueryOperator):
 
     lists_at_once = True
 
-    def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: SequenceStructure | None = None) -> None:
-        super().__init__(plan, events, threads)
-        self.structure = structure or self._make_structure()
-
     def _make_structure(self) -> SequenceStructure:
         return SequenceStructure(self.plan, self.events, self.threads)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "structure")
-
-    def variant(self, plan: Plan, events: Slice) -> SequenceOperator:
-        """Return an operator for the same matches with other output."""
-        return type(self)(plan, events, self.threads, self.structure)
 
     @property
     def leaves(self) -> SequenceCandidates:
@@ -86,11 +55,6 @@ class SequenceOperator(QueryOperator):
     def length(self) -> int:
         """The number of events of every match."""
         return self.structure.length
-
-    @property
-    def counts(self) -> Counts:
-        """The exact number of matches of each group."""
-        return self.structure.counts
 
     def prepare(self) -> None:
         """Build all that listing needs."""
@@ -110,71 +74,33 @@ class SequenceOperator(QueryOperator):
 
     # --- Aggregates -------------------------------------------------------------------------------------------
 
-    def aggregate(self) -> Sequence[Aggregates]:
-        """Return the states of AGGREGATE of each group."""
-        columns = [self._states(named.output) for named in self.plan.bound.aggregates]
-        return [Aggregates(count, tuple(column[g] for column in columns)) for g, count in enumerate(self.counts)]
+    def _counts_with(self, variable: str) -> Counts:
+        return list(self.counts)
 
-    def _states(self, output: Output) -> Sequence[Any]:
-        counts = self.counts
-        if output.function == "COUNT":
-            return list(counts)
-        if output.column is None:  # LENGTH
-            if output.function in ("AVG", "SUM"):
-                return [Sum(Fraction(self.length * count), count) for count in counts]
-            return [self.length if count else None for count in counts]
-        variable = self.leaves.names.index(output.column.var)
-        column = self.events.columns[output.column.name]
-        if output.function in ("SUM", "AVG"):
-            return self._sums(column, variable)
-        return self._extremes(column, variable, output.function == "MAX")
+    def _lengths(self, function: str) -> Sequence[Any]:
+        if function in ("AVG", "SUM"):
+            return [Sum(Fraction(self.length * count), count) for count in self.counts]
+        return [self.length if count else None for count in self.counts]
 
-    def _sums(self, column: pa.Array, variable: int) -> Sequence[Any]:
-        weight = weigh(column)
-        largest = max(self.counts, default=0)
-        bits = largest.bit_length() + weight.bits + 2 + ceil(log2(len(self.events) + 1))
-
-        def totals(values: Callable[[int], NDArray[np.uint64]], bits: int) -> Sequence[int]:
-            return reconstruct(bits, lambda prime: self._weighed(values(prime), variable, prime), True, SMALL)[0]
-
-        present = weight.present.astype(np.uint64)
-        sums, numbers = totals(weight.modulo, bits), totals(lambda _: present, bits)
-        infinite = [[False] * len(sums), [False] * len(sums)]
-        if weight.infinite.any():
-            for i, sign in enumerate((1, -1)):
-                found = totals(lambda _, sign=sign: (weight.infinite == sign).astype(np.uint64), bits)  # type: ignore[misc]
-                infinite[i] = [number > 0 for number in found]
-        return [
-            Sum(total * weight.unit, number, plus, minus)
-            for total, number, plus, minus in zip(sums, numbers, *infinite, strict=True)
-        ]
-
-    def _weighed(self, weights: NDArray[np.uint64], variable: int, prime: int) -> NDArray[np.uint64]:
-        """Return for each group the sum of the weights of a variable's events over all matches, modulo a prime."""
-        candidates = self.leaves.candidates
-        here = slice(int(candidates.begin[variable]), int(candidates.begin[variable + 1]))
-        own = np.zeros(len(candidates.events), np.uint64)
-        own[here] = weights[candidates.events[here]]
+    def _weighed(self, weights: NDArray[np.uint64], variable: str, prime: int) -> NDArray[np.uint64]:
         sums = np.zeros(len(self.events.groups), np.uint64)
+        own = self._of_variable(weights, variable, np.uint64(0))
         np.add.at(sums, self.structure.tasks.group, self.structure.walker.weigh(own, prime))
         return (sums % np.uint64(prime)).reshape(1, -1)
 
-    def _extremes(self, column: pa.Array, variable: int, greatest: bool) -> Sequence[Any]:
-        """Return the least or greatest value of a variable's events on any match of each group."""
-        candidates = self.leaves.candidates
-        codes = rank_codes([column])[0]
-        values = np.full(len(candidates.events), MISSING)
-        here = slice(int(candidates.begin[variable]), int(candidates.begin[variable + 1]))
-        own = codes[candidates.events[here]]
-        values[here] = np.where(own < 0, MISSING, len(codes) - own if greatest else own)
+    def _least(self, values: Ints, variable: str) -> Ints:
         best = np.full(len(self.events.groups), NONE)
-        np.minimum.at(best, self.structure.tasks.group, self.structure.walker.least(values))
-        place = {int(code): i for i, code in enumerate(codes.tolist())}
-        found = [len(codes) - b if greatest else b for b in best.tolist()]
-        return [
-            None if b >= MISSING else plain_value(column[place[code]])
-            for b, code in zip(best.tolist(), found, strict=True)
-        ]
+        own = self._of_variable(values, variable, np.int64(MISSING))
+        np.minimum.at(best, self.structure.tasks.group, self.structure.walker.least(own))
+        return best
+
+    def _of_variable(self, values: NDArray[Any], variable: str, other: Any) -> NDArray[Any]:
+        """Return for each candidate the value of its event, if it is one of a variable, else `other`."""
+        candidates, place = self.leaves.candidates, self.leaves.names.index(variable)
+        here = slice(int(candidates.begin[place]), int(candidates.begin[place + 1]))
+        own = np.full(len(candidates.events), other)
+        own[here] = values[candidates.events[here]]
+        return own
 
     # --- Results ----------------------------------------------------------------------------------------------
 
@@ -206,24 +132,15 @@ class SequenceOperator(QueryOperator):
         """List the matches with given ranks, in bounded batches, in order."""
         self.prepare()
 
-        def work(pieces: Pieces) -> T:
+        def made(pieces: Pieces) -> T:
             return request.made(self._filled(pieces))
 
-        if request.threads < 2:
-            yield from map(work, self._pieces(request.ranges))
-            return
-        with ThreadPoolExecutor(request.threads) as pool:
-            waiting: list[Future[T]] = []
-            for pieces in self._pieces(request.ranges):
-                waiting.append(pool.submit(work, pieces))
-                if len(waiting) > 2 * request.threads:
-                    yield waiting.pop(0).result()
-            yield from (future.result() for future in waiting)
+        yield from made_on_threads(made, self._pieces(request.ranges), request.threads)
 
     def _pieces(self, ranges: Sequence[RankRange]) -> Iterator[Pieces]:
         """Yield the pieces of each batch."""
         some: Pieces = []
-        room = BATCH_ROWS
+        room = self.plan.sizes.match_rows
         for group, begin, end in ranges:
             while begin < end:
                 number = min(room, end - begin)
@@ -231,7 +148,7 @@ class SequenceOperator(QueryOperator):
                 begin, room = begin + number, room - number
                 if not room:
                     yield some
-                    some, room = [], BATCH_ROWS
+                    some, room = [], self.plan.sizes.match_rows
         if some:
             yield some
 
@@ -260,18 +177,8 @@ class TreeOperator(SequenceOperator):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, those of a window or tile at a time, on one thread."""
-        wanted: dict[int, Pieces] = {}
-        for one in request.ranges:
-            wanted.setdefault(one[0], []).append(one)
-        tree = self.structure.tree_plan
-        before, last = 0, -1
-        for i, (table, tile) in enumerate(zip(tree.matches(), tree.tiles, strict=True)):
-            group, number = self.structure.group_of(i, tile[0]), table.shape[1]
-            before, last = before if group == last else 0, group
-            for _, begin, end in wanted.get(group, ()):
-                for low in range(max(begin, before), min(end, before + number), BATCH_ROWS):
-                    high = min(low + BATCH_ROWS, end, before + number)
-                    some = np.ascontiguousarray(table[:, low - before : high - before])
-                    labels = partial(rank_labels, [(group, low, high - low)])
-                    yield request.made(PathBatch.of_table(some, labels))
-            before += number
+        for table, part, (group, low, high) in ranked_parts(
+            self.structure.tables(), request.ranges, self.plan.sizes.match_rows
+        ):
+            labels = partial(rank_labels, [(group, low, high - low)])
+            yield request.made(PathBatch.of_table(np.ascontiguousarray(table[:, part]), labels))

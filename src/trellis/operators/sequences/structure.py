@@ -15,13 +15,12 @@ from trellis.language.bound import WindowKind
 from trellis.operators.exact import reconstruct
 from trellis.operators.patterns.positions import next_of
 from trellis.operators.sequences.candidates import SequenceCandidates
-from trellis.operators.sequences.tree import PLAIN, SWITCHED, TILE, Tile, TreePlan
+from trellis.operators.sequences.tree import EXACT, PLAIN, SWITCHED, TILE, Tile, TreeMatches, TreePlan
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.choice import CONDENSED
 from trellis.plan.plan import Plan
 
-EXACT = 2.0**53
 RANK_LIMIT = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
 
 Ints = NDArray[np.int64]
@@ -118,7 +117,7 @@ class SequenceStructure:
     @cached_property
     def walker(self) -> Walker:
         """The walker that counts and lists."""
-        return Walker(self.leaves, self.tasks, self.threads)
+        return Walker(self.leaves, self.tasks, self.threads, self.plan.sizes.thread_firsts)
 
     @cached_property
     def task_counts(self) -> list[int]:
@@ -169,14 +168,8 @@ class SequenceStructure:
         least, most = length_bounds(self.plan.bound.having)
         return list(tiles_of(self.plan, self.events)) if least <= self.length <= most else []
 
-    def group_of(self, tile: int, begins: int) -> int:
-        """Return the group of a tile that begins at an event."""
-        if self.plan.bound.window.kind is not WindowKind.SPAN:
-            return tile
-        return int(np.searchsorted(self.events.groups.lo, begins, side="right")) - 1
 
-
-class TreeStructure(SequenceStructure):
+class TreeStructure(SequenceStructure, TreeMatches):
     """The same with a tree plan, which counts by partial matches that it holds."""
 
     @cached_property
@@ -187,14 +180,7 @@ class TreeStructure(SequenceStructure):
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of matches of each group."""
-        if self._known_counts is not None:
-            return self._known_counts
-        tree, totals = self.tree_plan, [0.0] * len(self.events.groups)
-        for i, (number, tile) in enumerate(zip(tree.counts(), tree.tiles, strict=True)):
-            totals[self.group_of(i, tile[0])] += number
-        if max(totals, default=0.0) >= EXACT:
-            return self.counts_by_walk()
-        return [int(number) for number in totals]
+        return self._known_counts or self.tree_counts() or self.counts_by_walk()
 
 
 def tiles_of(plan: Plan, events: Slice) -> Iterator[Tile]:

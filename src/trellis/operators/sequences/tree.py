@@ -8,6 +8,7 @@ group: a condition that holds for one of them holds for all, and is evaluated on
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,13 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
+from trellis.events.slice import Slice
 from trellis.kernels.sequence import tree as joins
 from trellis.kernels.sequence import walk as kernel
+from trellis.language.bound import WindowKind
 from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
 from trellis.operators.sequences.walk import MatchTasks, Walker
+from trellis.plan.plan import Plan
 
 Ints = NDArray[np.int64]
 Tile = tuple[int, int, int, Ints]
+EXACT = 2.0**53  # doubles below it hold whole numbers
 PLAIN, BY_VALUE, BY_CLASS, SWITCHED = "plain", "value", "class", "switched"
 WAYS = (PLAIN, BY_VALUE, BY_CLASS, SWITCHED)
 TILE = 4  # a tile of a stream begins as many spans' worth of events
@@ -428,3 +433,33 @@ def drawn(node: TreeNode, names: tuple[str, ...], ran: bool, depth: int = 0) -> 
         if child is not None:
             lines += drawn(child, names, ran, depth + 1)
     return lines
+
+
+class TreeMatches:
+    """The matches of a tree plan over the `events` of a `plan`, by group."""
+
+    plan: Plan
+    events: Slice
+
+    @property
+    @abstractmethod
+    def tree_plan(self) -> TreePlan:
+        """The tree plan."""
+
+    def tables(self) -> Iterator[tuple[int, int, NDArray[np.int32]]]:
+        """Yield tables of matches, a column for each, in the order of ranks, with their groups and numbers."""
+        for group, table in zip(self._groups(), self.tree_plan.matches(), strict=True):
+            yield group, table.shape[1], table
+
+    def tree_counts(self) -> list[int] | None:
+        """Return the number of matches of each group; None where doubles do not hold them."""
+        totals = [0.0] * len(self.events.groups)
+        for group, number in zip(self._groups(), self.tree_plan.counts(), strict=True):
+            totals[group] += number
+        return None if max(totals, default=0.0) >= EXACT else [int(number) for number in totals]
+
+    def _groups(self) -> Iterator[int]:
+        """Yield the group of each tile: a window, or where in a span it begins."""
+        for number, tile in enumerate(self.tree_plan.tiles):
+            in_span = self.plan.bound.window.kind is WindowKind.SPAN
+            yield int(np.searchsorted(self.events.groups.lo, tile[0], side="right")) - 1 if in_span else number

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from trellis.kernels.sequence import walk as kernel
 from trellis.kernels.sequence.sweep import sweep
 from trellis.operators.exact import LARGE, SMALL
+from trellis.operators.matches import NONE
 from trellis.operators.sequences.candidates import SequenceCandidates
+from trellis.plan.sizes import USUAL
 
 Ints = NDArray[np.int64]
-WORTH_THREADS = 1 << 12  # first events from which several threads count
 WORTH_SWEEP = 1 << 28  # candidates of all lists of all tasks from which a sweep may be sooner done
 MOST_SWEPT = 6  # variables of a sequence that is counted by a sweep
-NONE = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,10 @@ class MatchTasks:
 class Walker:
     """Counts and lists the matches of tasks."""
 
-    def __init__(self, leaves: SequenceCandidates, tasks: MatchTasks, threads: int = 1) -> None:
-        self.leaves, self.tasks, self.threads = leaves, tasks, threads
+    def __init__(
+        self, leaves: SequenceCandidates, tasks: MatchTasks, threads: int = 1, worth: int = USUAL.thread_firsts
+    ) -> None:
+        self.leaves, self.tasks, self.threads, self._worth = leaves, tasks, threads, worth
         self._walks = local()
 
     @cached_property
@@ -153,7 +155,7 @@ class Walker:
     def _on_threads(self, work: Callable[[kernel.SequenceTasks], NDArray[Any]]) -> NDArray[Any]:
         """Do something for all tasks, runs of equal size at once where they are worth it."""
         _ = self.candidates, self._reach  # once, not by each thread
-        if self.threads < 2 or len(self.tasks) < WORTH_THREADS:
+        if self.threads < 2 or len(self.tasks) < self._worth:
             return work(self.tasks.given())
         cuts = np.linspace(0, len(self.tasks), 4 * self.threads + 1).astype(int).tolist()
         with ThreadPoolExecutor(self.threads) as pool:

@@ -16,26 +16,24 @@ from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.ends import EndsKey, EndsSearch, ends_key
 from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
-from trellis.operators.trends.search import BestSearch, Links, SearchRuns, Space, in_rank_order, longest_path
+from trellis.operators.trends.links import Links
+from trellis.operators.trends.search import BestSearch, SearchRuns, Space, in_rank_order, longest_path
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
+from trellis.plan.sizes import USUAL, Sizes
 
-MOST_NODES = 1 << 24  # of one task, about 1 GB
 MOST_PATHS = 1 << 27  # that can be searched
-FEW = 1 << 12  # trends that are listed and sorted before a search has begun
-WORTH = 64  # trends that are listed and sorted in the time in which one is searched
-STEPS_WORTH = 10  # steps that are looked at in the time in which one trend is listed and sorted
 
 
-def may_be_worthwhile(number: int, total: int) -> bool:
+def may_be_worthwhile(number: int, total: int, sizes: Sizes) -> bool:
     """Return whether it may be quicker to search a number of trends than to list and sort all `total`."""
-    return number <= MOST_PATHS and total > FEW + WORTH * number
+    return number <= MOST_PATHS and total > sizes.best_few + sizes.best_worth * number
 
 
 class BestTrends:
     """Searches the best trends of a slice."""
 
-    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks) -> None:
-        self.events = events
+    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks, sizes: Sizes = USUAL) -> None:
+        self.events, self._sizes = events, sizes
         self.orderings = tuple(o for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT)
         least, most = length_bounds(bound.having)
         widest = int((tasks.hi - tasks.lo).max(initial=0))
@@ -69,7 +67,7 @@ class BestTrends:
     def is_worthwhile(self, limit: int, per_group: bool, total: int) -> bool:
         """Whether it is quicker to search so many trends, of all or each group, than to list and sort all `total`."""
         number = limit * len(np.unique(self.space.tasks.group)) if per_group else limit
-        return may_be_worthwhile(number, total - (self.steps or 0) // STEPS_WORTH)
+        return may_be_worthwhile(number, total - (self.steps or 0) // self._sizes.best_steps, self._sizes)
 
     def find(self, limit: int, per_group: bool, values: int = 1 << 20) -> list[PathBatch] | None:
         """Return the best trends in batches, in the order of groups and ranks; None if it turns out to be too much.
@@ -109,7 +107,7 @@ class BestTrends:
     def _search(self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]) -> BestSearch | None:
         keys = make_keys(orderings, self.events, ok, self.space.longest)
         search = None if keys is None else BestSearch(self.space, keys, ok, required)
-        return None if search is None or search.size > MOST_NODES or not search.served else search
+        return None if search is None or search.size > self._sizes.best_nodes or not search.served else search
 
     def _best(
         self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]

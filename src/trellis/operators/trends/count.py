@@ -14,36 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
-from trellis.kernels.count import passes, paths
+from trellis.kernels.count import passes, paths, shapes
+from trellis.kernels.count.abreast import ABREAST, count_abreast
 from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Modulo, lengths, modulo, wrapping
-from trellis.kernels.count.passes import ABREAST
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.operators.exact import ADDED, LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
+from trellis.plan.sizes import USUAL, Sizes
 
-EXACT = 2.0**53
-WORTH_THREADS = 1 << 18  # events of all tasks from which several threads count
-MANY = 1 << 19  # events of a task from which it pays to count in blocks
 Weights = Callable[[int], Residues]
 
 
 class SuccessorRelation(Protocol):
-    """The relation of events to their successors, in one of the shapes of `trellis.kernels.count.passes`."""
+    """The relation of events to their successors, in one of `trellis.kernels.count.shapes`."""
 
     @property
     def shape(self) -> tuple[object, ...]:
         """The arrays by which successors are found."""
 
     @property
-    def events(self) -> passes.EventNeighbours:
+    def events(self) -> shapes.EventNeighbours:
         """The neighbours of each event, and whether it is usable."""
 
     @property
     def one_segment(self) -> bool:
         """Whether the shape is `Tails`, with the vertices of a part in one segment."""
 
-    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
+    def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks as the passes take them."""
 
 
@@ -56,13 +54,13 @@ class GraphRelation:
         self.shape = EdgeLists(graph.offsets, graph.successors)
         none = np.empty(0, np.int64)
         nearest = passes.first_successors(graph.offsets, graph.successors)
-        self.events = passes.EventNeighbours(none, nearest, graph.latest, events.usable)
+        self.events = shapes.EventNeighbours(none, nearest, graph.latest, events.usable)
 
-    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
+    def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks as the passes take them; there is no index to find parts of."""
         none = np.empty(0, np.int64)
         starts = tasks.starting(len(self.events.usable))
-        return passes.PassTasks(
+        return shapes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, starts, tasks.single, tasks.every
         )
 
@@ -72,9 +70,9 @@ class Counter:
 
     def __init__(
         self, events: Slice, relation: SuccessorRelation, tasks: TrendTasks, graph: Callable[[], EventGraph],
-        least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1,
+        least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1, sizes: Sizes = USUAL,
     ) -> None:  # fmt: skip
-        self.events, self.relation, self._graph = events, relation, graph
+        self.events, self.relation, self._graph, self.sizes = events, relation, graph, sizes
         self.tasks, self._each = _beginning(relation, tasks).together(len(events)), tasks
         self.least, self.most = least, most
         self.groups = len(events.groups) if groups is None else groups
@@ -85,7 +83,7 @@ class Counter:
         """Whether HAVING leaves out any length."""
         return self.least > 1 or self.most < NO_BOUND
 
-    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], passes.EventNeighbours, passes.PassTasks]:
+    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], shapes.EventNeighbours, shapes.PassTasks]:
         return (self.relation.shape, self.relation.events, self.relation.tasks(tasks))
 
     def approximate(self) -> NDArray[np.float64]:
@@ -96,20 +94,18 @@ class Counter:
     def _numbers(self, algebra: Floats | Logs | Modulo, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
         shape, events, given = self._arguments(tasks)
-        order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, passes.Tails) else np.empty(0)
+        order = np.lexsort((given.lo, given.part, given.offset)) if isinstance(shape, shapes.Tails) else np.empty(0)
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
         if not 2 <= 2 * parts <= len(tasks):
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
-        totals[order] = self._on_threads(
-            tasks.chosen(order), lambda some: passes.count_abreast(algebra, shape, events, some)
-        )
+        totals[order] = self._on_threads(tasks.chosen(order), lambda some: count_abreast(algebra, shape, events, some))
         return totals
 
-    def _on_threads(self, tasks: TrendTasks, count: Callable[[passes.PassTasks], np.ndarray]) -> np.ndarray:
+    def _on_threads(self, tasks: TrendTasks, count: Callable[[shapes.PassTasks], np.ndarray]) -> np.ndarray:
         """Count tasks, runs of equal size at once where they are worth it."""
         sizes = np.cumsum(tasks.hi - tasks.lo)
-        if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < WORTH_THREADS:
+        if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < self.sizes.thread_events:
             return count(self.relation.tasks(tasks))
         cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, self.threads) // self.threads) // ABREAST * ABREAST
         bounds = [0, *cuts.tolist(), len(tasks)]
@@ -130,8 +126,9 @@ class Counter:
         if self._in_blocks:
             return self._counts_in_blocks()
         approximate = self.approximate()
-        large = np.flatnonzero(approximate >= EXACT) if not self.restricted else np.flatnonzero(approximate > 0)
-        counts = [int(c) if c < EXACT else 0 for c in approximate.tolist()]
+        sure = self.sizes.exact
+        large = np.flatnonzero(approximate >= sure) if not self.restricted else np.flatnonzero(approximate > 0)
+        counts = [int(c) if c < sure else 0 for c in approximate.tolist()]
         if len(large):
             bits = self.count_bits(approximate[large], large)
             if bits <= self._most_wrapping_bits:
@@ -147,24 +144,25 @@ class Counter:
         """Whether all tasks are so large, and of such a shape, that `kernels.count.large` counts them faster."""
         if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
             return False
-        return int((self.tasks.hi - self.tasks.lo).min()) >= MANY
+        return int((self.tasks.hi - self.tasks.lo).min()) >= self.sizes.count_events
 
     def _counts_in_blocks(self) -> list[int]:
         """Count as `counts` does, in blocks: floats decide how many primes it takes, and a pass gives residues."""
-        from trellis.kernels.count.large import BLOCK, PRIMES, count_large  # little work needs it
+        from trellis.kernels.count.large import PRIMES, count_large  # little work needs it
 
-        arguments, tables = self._arguments(self.tasks), {}
+        arguments, tables, block = self._arguments(self.tasks), {}, self.sizes.count_block
 
         def one_pass(index: int) -> NDArray[np.float64]:
             primes = [prime_below(LARGE, PRIMES * index + i) for i in range(PRIMES)]
-            found = [count_large(np.array(primes, np.uint64), *arguments, t, BLOCK) for t in range(len(self.tasks))]
+            modules = np.array(primes, np.uint64)
+            found = [count_large(modules, *arguments, t, block) for t in range(len(self.tasks))]
             for i, prime in enumerate(primes):
                 residues = np.array([[row[1 + i] for row in found]], np.uint64)
                 tables[prime] = _by_group(residues, self.tasks.group, self.groups, prime)
             return np.bincount(self.tasks.group, [row[0] for row in found], self.groups).astype(np.float64)
 
         # So many events hardly ever have a number that three primes are enough for: a second thread need not wait.
-        ahead = 2 if self.threads > 1 and len(self.events) >= 8 * MANY else 1
+        ahead = 2 if self.threads > 1 and len(self.events) >= 8 * self.sizes.count_events else 1
         with ThreadPoolExecutor(self.threads) as pool:
             approximate, *_ = pool.map(one_pass, range(ahead))
             bits = self.count_bits(approximate, np.arange(self.groups))
@@ -194,7 +192,7 @@ class Counter:
         """Return the exact number of trends of each of some tasks."""
         each = replace(tasks, group=np.arange(len(tasks)))
         return Counter(
-            self.events, self.relation, each, self._graph, self.least, self.most, len(tasks), self.threads
+            self.events, self.relation, each, self._graph, self.least, self.most, len(tasks), self.threads, self.sizes
         ).counts()
 
     def count_bits(self, approximate: NDArray[np.float64], groups: NDArray[np.int64]) -> int:
@@ -287,7 +285,7 @@ class Counter:
 def _beginning(relation: SuccessorRelation, tasks: TrendTasks) -> TrendTasks:
     """Return the tasks of spans without those at whose start no complete trend begins, as far as that is soon told."""
     shape = relation.shape
-    if not tasks.single or tasks.every or not relation.one_segment or not isinstance(shape, passes.Tails):
+    if not tasks.single or tasks.every or not relation.one_segment or not isinstance(shape, shapes.Tails):
         return tasks
     if not ((shape.place < 0) | (shape.first >= shape.last) | (shape.first > shape.place)).all():
         return tasks  # an event could follow itself, but for its time: the relation may not be transitive

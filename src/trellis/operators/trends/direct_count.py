@@ -25,10 +25,10 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import build_index
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import USUAL, Sizes
 
 WORTH = 32  # direct edges an event up to which a graph is as good
 COLUMNS = 16  # columns that are counted together
-ROWS = 1 << 25  # of 12 bytes, that lay out what flows where: so many are kept, or laid out together
 Layout = tuple[Ints, Ints, NDArray[np.int32]]
 
 
@@ -60,13 +60,13 @@ class DirectCounter(Counter):
 
     def __init__(
         self, direct: DirectEdges, tasks: TrendTasks, graph: Callable[[], EventGraph], at_most: Callable[[], float],
-        threads: int = 1, events: Slice | None = None,
+        threads: int = 1, events: Slice | None = None, sizes: Sizes = USUAL,
     ) -> None:  # fmt: skip
         """Sum over columns of `events`, by default of those that the direct successors were found among."""
         self.events, self._graph, self.threads = events or direct.events, graph, threads
         self.tasks = self._each = tasks
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
-        self.direct, self._at_most = direct, at_most
+        self.direct, self._at_most, self.sizes = direct, at_most, sizes
 
     _in_blocks, _most_wrapping_bits = False, 0
 
@@ -141,14 +141,24 @@ class DirectCounter(Counter):
         if len(tasks) == len(self.tasks):
             yield from ((p, self._layout(p) if kept is None else kept) for p, kept in self._batches)
         else:
-            yield from ((pieces, self._layout(pieces)) for pieces in _together(self._pieces(tasks)))
+            yield from ((pieces, self._layout(pieces)) for pieces in self._together(tasks))
 
     @cached_property
     def _batches(self) -> list[tuple[Ints, Layout | None]]:
         """The pieces of all tasks, with a layout if there is but one and it may stay in memory."""
-        batches = list(_together(self._pieces(self.tasks)))
-        keep = len(batches) == 1 and _rows(batches[0]).sum() <= ROWS
+        batches = list(self._together(self.tasks))
+        keep = len(batches) == 1 and _rows(batches[0]).sum() <= self.sizes.direct_rows
         return [(pieces, self._layout(pieces) if keep else None) for pieces in batches]
+
+    def _together(self, tasks: TrendTasks) -> Iterator[Ints]:
+        """Yield pieces of tasks that may be laid out together."""
+        pieces, begin = self._pieces(tasks), 0
+        rows = np.cumsum(_rows(pieces))
+        while begin < len(pieces):
+            before = rows[begin - 1] if begin else 0.0
+            end = max(begin + 1, int(np.searchsorted(rows, before + self.sizes.direct_rows, side="right")))
+            yield pieces[begin:end]
+            begin = end
 
     def _layout(self, pieces: Ints) -> Layout:
         parts = self.direct.key_partitions
@@ -178,14 +188,3 @@ def _rows(pieces: Ints) -> NDArray[np.float64]:
     """Return about how many rows lay out each piece."""
     sizes = (pieces[:, 1] - pieces[:, 0]).astype(np.float64)
     return sizes * np.ceil(np.log2(np.maximum(sizes / LEAF, 1)))
-
-
-def _together(pieces: Ints) -> Iterator[Ints]:
-    """Yield pieces that may be laid out together."""
-    rows = np.cumsum(_rows(pieces))
-    begin = 0
-    while begin < len(pieces):
-        before = rows[begin - 1] if begin else 0.0
-        end = max(begin + 1, int(np.searchsorted(rows, before + ROWS, side="right")))
-        yield pieces[begin:end]
-        begin = end

@@ -29,7 +29,8 @@ from trellis.language.syntax import Which
 from trellis.limits import is_of_ends
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
-from trellis.operators.trends.search import BestSearch, Links, Space
+from trellis.operators.trends.links import Links
+from trellis.operators.trends.search import BestSearch, Space
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 

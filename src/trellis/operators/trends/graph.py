@@ -16,13 +16,11 @@ from trellis.kernels.event_graph import edges as kernel
 from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import Sizes
 
 if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges, Edges
 
-MAX_EDGES = 500_000_000
-REACH_BYTES = 1 << 28
-MAX_JOINED = 1 << 41  # words that reachability may join: some ten minutes
 PAIRS_AT_ONCE = 1 << 21
 POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT, Select.CONTIGUOUS: kernel.CONTIGUOUS}
 
@@ -52,39 +50,39 @@ def build_graph(plan: Plan, events: Slice, direct: DirectEdges | None = None) ->
 
         direct = find_direct(plan, events)
     if direct is not None:
-        offsets, successors = _direct_edges(events, direct)
+        offsets, successors = _direct_edges(events, direct, plan.sizes)
     else:
         adjacency = encode(plan.adjacent, events.columns, events.usable)
-        degrees, successors = edges_between(events, adjacency, POLICIES[plan.bound.select])
+        degrees, successors = edges_between(events, adjacency, POLICIES[plan.bound.select], plan.sizes)
         offsets = np.concatenate([[0], np.cumsum(degrees)])
     return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
 
 
-def _direct_edges(events: Slice, direct: DirectEdges) -> Edges:
+def _direct_edges(events: Slice, direct: DirectEdges, sizes: Sizes) -> Edges:
     from trellis.operators.trends.direct import Method
 
     if direct.method is Method.REACH:
-        degrees, successors = edges_between(events, direct.adjacency, kernel.ANY)
-        return reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors)
-    edges = direct.edges(MAX_EDGES)
+        degrees, successors = edges_between(events, direct.adjacency, kernel.ANY, sizes)
+        return reduced(events, np.concatenate([[0], np.cumsum(degrees)]), successors, sizes)
+    edges = direct.edges(sizes.graph_edges)
     if edges is None:
         raise TrellisError(
-            f"{len(events):,} events have more than {MAX_EDGES:,} pairs that follow one another directly; "
-            f"their graph would take more than {MAX_EDGES * 4 / 2**30:.1f} GiB",
+            f"{len(events):,} events have more than {sizes.graph_edges:,} pairs that follow one another directly; "
+            f"their graph would take more than {sizes.graph_edges * 4 / 2**30:.1f} GiB",
             "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
         )
     return edges
 
 
-def edges_between(events: Slice, adjacency: Adjacency, policy: int) -> tuple[Ints, NDArray[np.int32]]:
+def edges_between(events: Slice, adjacency: Adjacency, policy: int, sizes: Sizes) -> tuple[Ints, NDArray[np.int32]]:
     """Return how many events may follow each event, and these one after another, in rising order."""
     n = len(events)
     degrees = np.zeros(n, np.int64)
     codes = edge_codes(events, adjacency, policy)
     if adjacency.residual:
-        return _filtered_edges(events, adjacency, codes, degrees)
+        return _filtered_edges(events, adjacency, codes, degrees, sizes)
     total = kernel.edges_of_rows(0, n, codes, degrees, np.empty(0, np.int32))
-    _refuse_too_many(total, n)
+    _refuse_too_many(total, n, sizes)
     successors = np.empty(total, np.int32)
     if total:
         kernel.edges_of_rows(0, n, codes, degrees, successors)
@@ -128,7 +126,7 @@ def _clauses(adjacency: Adjacency, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _filtered_edges(
-    events: Slice, adjacency: Adjacency, codes: kernel.EdgeCodes, degrees: Ints
+    events: Slice, adjacency: Adjacency, codes: kernel.EdgeCodes, degrees: Ints, sizes: Sizes
 ) -> tuple[Ints, NDArray[np.int32]]:
     """Find the pairs that the codes allow, some rows at a time, and keep those that the residual conditions do."""
     n = len(events)
@@ -150,12 +148,12 @@ def _filtered_edges(
             kept = kernel.keep_edges(rows, successors, holds, only_first)
             parts.append(successors[:kept].copy())
             found += kept
-            _refuse_too_many(found, n)
+            _refuse_too_many(found, n, sizes)
         begin = end
     return degrees, np.concatenate(parts) if parts else np.empty(0, np.int32)
 
 
-def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edges:
+def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32], sizes: Sizes) -> Edges:
     """Leave out edges with a detour, partition by partition, for some columns of reachability at a time."""
     read, kept = offsets[:-1].copy(), np.zeros(len(events), np.int64)
     joined = 0
@@ -163,30 +161,30 @@ def reduced(events: Slice, offsets: Ints, successors: NDArray[np.int32]) -> Edge
         if offsets[begin] == offsets[end]:
             continue
         until = events.until[begin:end]
-        columns = _columns_at_once(int((until - np.arange(begin, end)).max()), int(end - begin))
+        columns = _columns_at_once(int((until - np.arange(begin, end)).max()), int(end - begin), sizes.reach_bytes)
         for column in range(begin, end, columns):
             last = min(column + columns, end)
             row = begin + int(np.searchsorted(until, column, side="right"))
             reach = np.empty((max(last - row, 0), (last - column + 63) // 64), np.uint64)
             joined += kernel.reduce_columns(row, column, last, offsets, successors, read, kept, reach)
-            if joined > MAX_JOINED:
+            if joined > sizes.reach_steps:
                 raise TrellisError(
-                    f"REPORT maximal of {end - begin:,} events in one window takes more than {MAX_JOINED:,} steps: "
-                    "the conditions are not transitive on them",
+                    f"REPORT maximal of {end - begin:,} events in one window takes more than {sizes.reach_steps:,} "
+                    "steps: the conditions are not transitive on them",
                     "Use REPORT unextendable, a shorter WITHIN, or a partition.",
                 )
     total = kernel.pack_rows(offsets, kept, successors)
     return np.concatenate([[0], np.cumsum(kept)]), successors[:total].copy()
 
 
-def _columns_at_once(width: int, size: int) -> int:
-    """Return how many columns fit `REACH_BYTES`, with a row for each of them and for `width` events before them."""
-    fitting = int((np.sqrt(float(width) ** 2 + 32.0 * REACH_BYTES) - width) / 2)
+def _columns_at_once(width: int, size: int, room: int) -> int:
+    """Return how many columns fit so many bytes, with a row for each of them and for `width` events before them."""
+    fitting = int((np.sqrt(float(width) ** 2 + 32.0 * room) - width) / 2)
     return min(max(fitting // 64 * 64, 64), size)
 
 
-def _refuse_too_many(edges: int, events: int) -> None:
-    if edges > MAX_EDGES:
+def _refuse_too_many(edges: int, events: int, sizes: Sizes) -> None:
+    if edges > sizes.graph_edges:
         raise TrellisError(
             f"{events:,} events have {edges:,} pairs that may follow one another; "
             f"their graph would take {edges * 4 / 2**30:.1f} GiB",

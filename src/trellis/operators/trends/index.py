@@ -22,7 +22,7 @@ from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode
 from trellis.events.columns.ordering import small_argsort
 from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.count import passes
+from trellis.kernels.count import passes, shapes
 from trellis.kernels.count.algebra import lengths
 from trellis.kernels.count.triples import Triples
 from trellis.kernels.events.partitions import later_times, partition_ends
@@ -31,14 +31,13 @@ from trellis.language.syntax import Report, Select
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.operators.trends.value_cuts import ValueCuts, cuts_of, tails_of
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import USUAL, Sizes
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Shape = passes.Tails | passes.Ranges | passes.Pairs | Triples
-DIVIDED = passes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
+Shape = shapes.Tails | shapes.Ranges | shapes.Pairs | Triples
+DIVIDED = shapes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
 LEAST = 512  # events of a part at least, where tasks overlap
-WORTH_THREADS = 1 << 18  # events of all parts from which two threads work
-LARGE = 1 << 22  # events of one part from which its vertices are laid out by two threads, which takes more memory
 
 
 @dataclass(frozen=True)
@@ -59,9 +58,9 @@ class Parts:
         """How many events stand in the index, those of several parts as often."""
         return int((self.end - self.begin).sum())
 
-    def as_tasks(self) -> passes.PassTasks:
+    def as_tasks(self) -> shapes.PassTasks:
         """Each part as a task of its own."""
-        return passes.PassTasks(
+        return shapes.PassTasks(
             self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, np.empty(0, np.int64),
             False, True,
         )  # fmt: skip
@@ -89,14 +88,14 @@ class AttributeIndex:
     kind: str
     keyed: bool
     shape: Shape
-    events: passes.EventNeighbours
+    events: shapes.EventNeighbours
     parts: Parts
 
-    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
+    def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks, all or some of those that the index was built for, as the passes take them."""
         part = self.parts.of_task[tasks.number]
         parts = self.parts
-        return passes.PassTasks(
+        return shapes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
             parts.width[part], tasks.starting(len(self.events.usable)), tasks.single, tasks.every,
         )  # fmt: skip
@@ -109,7 +108,7 @@ class AttributeIndex:
     @property
     def tails(self) -> bool:
         """Whether the successors of every event reach to the end of a segment."""
-        return isinstance(self.shape, passes.Tails)
+        return isinstance(self.shape, shapes.Tails)
 
     @property
     def one_segment(self) -> bool:
@@ -139,12 +138,13 @@ def build_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, single: bool, thr
     """
     if not can_index(plan):
         return None
-    return index_adjacency(encode(plan.adjacent, events.columns, events.usable), events, lo, hi, single, threads)
+    adjacency = encode(plan.adjacent, events.columns, events.usable)
+    return index_adjacency(adjacency, events, lo, hi, single, threads, sizes=plan.sizes)
 
 
 def index_adjacency(
     adjacency: Adjacency, events: Slice, lo: Ints, hi: Ints, single: bool, threads: int = 1, neighbours: bool = True,
-    gaps: bool = True,
+    gaps: bool = True, sizes: Sizes = USUAL,
 ) -> AttributeIndex | None:  # fmt: skip
     """Return the index of what may follow what for tasks `[lo, hi)`, or None where only edges can tell.
 
@@ -154,7 +154,7 @@ def index_adjacency(
     relation = _relation(adjacency, events, gaps)
     if relation is None:
         return None
-    layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads)
+    layout = _Layout(relation, lo, hi, partition_ends(events.bounds, len(events)), threads, sizes)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     mirrored = relation.mirrored() if isinstance(shape, DIVIDED) else None
@@ -164,7 +164,7 @@ def index_adjacency(
         known = _with_neighbours(events, mirrored, shape, parts, target, single)
     else:
         none = np.empty(0, np.int64)
-        known = passes.EventNeighbours(none, none, none, events.usable)
+        known = shapes.EventNeighbours(none, none, none, events.usable)
     return AttributeIndex(kind, keyed, shape, known, parts)
 
 
@@ -185,7 +185,7 @@ def mirrored_index(plan: Plan, events: Slice, lo: Ints, hi: Ints, threads: int =
         events, times=-times if times.dtype.kind == "f" else ~times, usable=events.usable[::-1].copy(), bounds=bounds,
         order=None,
     )  # fmt: skip
-    layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads)
+    layout = _Layout(turned, n - hi, n - lo, partition_ends(bounds, n), threads, plan.sizes)
     shape, width, target = layout.shape()
     parts = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     again = relation if isinstance(shape, DIVIDED) else None
@@ -226,21 +226,21 @@ def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | No
 
 def _with_neighbours(
     events: Slice, mirrored: _Relation | None, shape: Shape, parts: Parts, target: Small, single: bool
-) -> passes.EventNeighbours:
+) -> shapes.EventNeighbours:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
     later = later_times(events.ticks, events.bounds)
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
-    known = passes.EventNeighbours(later, nearest, latest, events.usable)
+    known = shapes.EventNeighbours(later, nearest, latest, events.usable)
     arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)
-    if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
+    if isinstance(shape, shapes.Tails) and not single and len(parts) == len(parts.of_task):
         vertices.neighbours_of_tails(arrays, later, shape, target, nearest, latest)
         return known
     passes.nearest_successors(lengths(False), shape, known, parts.as_tasks(), nearest)
     if isinstance(shape, DIVIDED):
         assert mirrored is not None
         latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
-    elif isinstance(shape, passes.Tails):
+    elif isinstance(shape, shapes.Tails):
         vertices.latest_of_tails(arrays, later, shape, target, latest)
     else:
         vertices.latest_of_ranges(arrays, later, shape, latest)
@@ -298,8 +298,10 @@ def _in_a_row(codes: Ints) -> Ints:
 class _Layout:
     """The parts of the index, and what is laid out in them."""
 
-    def __init__(self, relation: _Relation, lo: Ints, hi: Ints, partition_end: Ints, threads: int = 1) -> None:
-        self.n, self.threads = len(partition_end), threads
+    def __init__(
+        self, relation: _Relation, lo: Ints, hi: Ints, partition_end: Ints, threads: int = 1, sizes: Sizes = USUAL
+    ) -> None:
+        self.n, self.threads, self._sizes = len(partition_end), threads, sizes
         self.relation = relation
         order = np.lexsort((hi, lo))
         of_sorted, self.begin, self.end, self.offset = vertices.make_parts(lo[order], hi[order], partition_end, LEAST)
@@ -332,7 +334,7 @@ class _Layout:
         at_cut = np.zeros((len(cuts.cuts), self.total), np.int32)
         plain = len(self.begin) == len(cuts.cuts) == 1 and not others and not self.relation.keyed
         plain = plain and self.relation.reach is None
-        if plain and self.threads > 1 and self.n >= LARGE:
+        if plain and self.threads > 1 and self.n >= self._sizes.thread_part:
             return self._one_large(cuts, values, entries, place, at_cut[0], own, own_end, target, target_end)
         cut = np.concatenate(cuts.cuts) if len(cuts.cuts) > 1 else _in_a_row(cuts.cuts[0])
         width = vertices.cut_values(
@@ -355,14 +357,14 @@ class _Layout:
             )
             return self._ranges(place, np.stack(low), np.stack(high)), width, target
         if not others:
-            return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
+            return shapes.Tails(place, at_cut[0], target_end, own, own_end), width, target
         above = _in_a_row(others[0].value)
         below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
         shared = (place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below)
         if len(others) == 1:
-            return passes.Pairs(*shared, target, self.relation.either), width, target
+            return shapes.Pairs(*shared, target, self.relation.either), width, target
         third = np.where(self.relation.gives, others[1].cuts[0], HIGHEST)
         return Triples(*shared, _in_a_row(others[1].value), third), width, target
 
@@ -383,26 +385,26 @@ class _Layout:
         begin, end = int(self.begin[0]) + shift, int(self.end[0]) + shift
         own_end[begin:end] = number
         target_end[begin:end] = np.where(self.relation.gives[int(self.begin[0]) : int(self.end[0])], number, 0)
-        return passes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
+        return shapes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
 
     def _both(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
         """Return the results of a function for two arguments, at once where they are large."""
-        if self.threads < 2 or self.total < WORTH_THREADS:
+        if self.threads < 2 or self.total < self._sizes.thread_events:
             return list(map(function, *arguments))
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(function, *arguments))
 
-    def _by_key(self) -> tuple[passes.Tails, Ints, Small]:
+    def _by_key(self) -> tuple[shapes.Tails, Ints, Small]:
         """A vertex for each key; without keys one for all."""
         place, first = self.own, self.target
         if not self.relation.keyed:
             place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
-        return passes.Tails.of_keys(place, first), self.number, first
+        return shapes.Tails.of_keys(place, first), self.number, first
 
-    def _ranges(self, place: Small, first: Small, last: Small) -> passes.Ranges:
+    def _ranges(self, place: Small, first: Small, last: Small) -> shapes.Ranges:
         """Return ranges of vertices; nothing that is out of reach follows."""
         none = np.empty(0, np.int64)
-        return passes.Ranges(place, first, last, none if self.relation.reach is None else self.relation.reach)
+        return shapes.Ranges(place, first, last, none if self.relation.reach is None else self.relation.reach)
 
     def _copied(self, flags: Flags) -> Small:
         """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""
@@ -446,7 +448,7 @@ def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
     layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], partition_ends(bounds, n))
     shape, width, _ = layout.shape()
     nearest = np.full(n, n, np.int64)
-    known = passes.EventNeighbours(later, nearest, nearest, events.usable[::-1].copy())
+    known = shapes.EventNeighbours(later, nearest, nearest, events.usable[::-1].copy())
     turned = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     passes.nearest_successors(lengths(False), shape, known, turned.as_tasks(), nearest)
     return nearest

@@ -14,8 +14,10 @@ from trellis.language.syntax import Skip
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.best import BestTrends
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.search import SearchRuns, links_of
+from trellis.operators.trends.links import links_of
+from trellis.operators.trends.search import SearchRuns
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.plan.sizes import Sizes
 
 RULES = {
     Skip.PAST_LAST: kernel.PAST_LAST, Skip.TO_NEXT: kernel.TO_NEXT, Skip.TO_FIRST: kernel.TO_FIRST,
@@ -33,7 +35,7 @@ class Places:
 
 
 def leading_trends(
-    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places
+    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places, sizes: Sizes
 ) -> PathBatch | None:
     """Return the trends of all groups that are kept, in their order; None where ORDER BY has keys to list by.
 
@@ -45,15 +47,17 @@ def leading_trends(
         The vertices, their edges and the tasks over them.
     places
         Where the next result may begin.
+    sizes
+        The sizes of searches.
     """
     if not len(events) or not len(tasks):
         return PathBatch.concat([])
-    best = BestTrends(bound, events, links_of(graph), tasks)
+    best = BestTrends(bound, events, links_of(graph), tasks, sizes)
     if best.steps is None:
         return None
     search = best.search_of_all()
     if search is None or search.keys.closed or search.streams > 1:
-        return _by_starts(bound, events, graph, tasks, places)
+        return _by_starts(bound, events, graph, tasks, places, sizes)
     every = np.arange(len(tasks))
     found, ends, task = kernel.leading_paths(
         search.tasks(SearchRuns(every, 0 * every, every)), tasks.group, best.space.links.arrays, search.shape,
@@ -63,16 +67,16 @@ def leading_trends(
 
 
 def _by_starts(
-    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places
+    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places, sizes: Sizes
 ) -> PathBatch | None:
     """Search the best trend of every first event, and keep those that others do not skip.
 
     Values that do not add up do not tell the order of ranks among equals, which a search for each alone does.
     """
     if not tasks.single:
-        sizes = tasks.hi - tasks.lo
-        own = np.repeat(np.arange(len(tasks)), sizes)
-        starts = np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + tasks.lo[own]
+        spans = tasks.hi - tasks.lo
+        own = np.repeat(np.arange(len(tasks)), spans)
+        starts = np.arange(len(own)) - np.repeat(np.cumsum(spans) - spans, spans) + tasks.lo[own]
         begins = events.usable[starts] & (tasks.every | (graph.latest[starts] < tasks.lo[own]))
         own, starts = own[begins], starts[begins]
         tasks = replace(tasks.chosen(own), lo=starts, first_end=starts, number=np.arange(len(own)), single=True)
@@ -80,7 +84,7 @@ def _by_starts(
     new = np.ones(len(tasks), np.bool_)
     new[1:] = (firsts[1:] != firsts[:-1]) | (tasks.group[1:] != tasks.group[:-1])
     apart = replace(tasks, group=np.cumsum(new) - 1)
-    found = BestTrends(bound, events, links_of(graph), apart).best_of_groups()
+    found = BestTrends(bound, events, links_of(graph), apart, sizes).best_of_groups()
     if found is None:
         return None
     of_task = found.groups

@@ -35,10 +35,8 @@ from trellis.operators.batch import EventWords, Labels, PathBatch, WordRows
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.task_ranges import BEYOND, CLIPPED, TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
+from trellis.plan.sizes import USUAL, Sizes
 
-BLOCK_VALUES = 1 << 19  # of all blocks of a task: they are to stay in a cache
-FIRST_ROWS = 1 << 14  # of a part, before it is known how long trends are
-LARGE_ROWS = 1 << 16  # of a task that several threads share
 PATIENCE = 10.0  # seconds in which a thread that is dismissed ends its step, or is left alone
 AHEAD = 1  # list workers more than threads, so that none waits for a batch to be taken
 
@@ -129,14 +127,17 @@ class Listing(Generic[T]):
         Whether each trend is only written as far as it differs from the one before it.
     words
         Events as words, if these are listed in place of positions.
+    sizes
+        The sizes of parts and blocks.
     """
 
     def __init__(
         self, traversal: TraversalInput, ranges: TaskRanges, make: Callable[[PathBatch], T], values: int,
-        threads: int = 1, compact: bool = False, words: EventWords | None = None,
+        threads: int = 1, compact: bool = False, words: EventWords | None = None, sizes: Sizes = USUAL,
     ) -> None:  # fmt: skip
         self.traversal, self.ranges, self.make, self.compact, self.words = traversal, ranges, make, compact, words
-        few = not len(ranges) or ranges.rows(0, 0, len(ranges)) <= FIRST_ROWS
+        self.sizes = sizes
+        few = not len(ranges) or ranges.rows(0, 0, len(ranges)) <= sizes.first_rows
         self._threads = 1 if few or traversal.restricted else threads
         spans = traversal.tasks.hi[ranges.tasks] - traversal.tasks.lo[ranges.tasks]
         self.deepest = int(spans.max(initial=0))
@@ -147,7 +148,7 @@ class Listing(Generic[T]):
             self.room = self.values
         self.graph = traversal.arrays
         self.walk_ranges = WalkRanges(ranges.tasks, ranges.first.clipped, ranges.size.clipped)
-        self._wanted = FIRST_ROWS if self._threads > 1 else NO_BOUND  # rows of a part
+        self._wanted = sizes.first_rows if self._threads > 1 else NO_BOUND  # rows of a part
         self._lock = Lock()
         self._shared: _Ready | None = None
 
@@ -198,7 +199,7 @@ class Listing(Generic[T]):
     @cached_property
     def _apart(self) -> NDArray[np.bool_]:
         """Which rank ranges are not listed together with those around: several threads share them, or they are far."""
-        large = LARGE_ROWS if self._threads > 1 else CLIPPED
+        large = self.sizes.large_rows if self._threads > 1 else CLIPPED
         return (self.ranges.size.clipped >= large) | (self.ranges.first.clipped >= self._far)
 
     @property
@@ -277,7 +278,8 @@ class _Ready:
             self._limits = LengthLimits(self._ready_task, traversal.least, traversal.most, *sets)
             return
         words = listing.words
-        room = min(BLOCK_VALUES if words is None else BLOCK_VALUES // 2, wanted) + SPARE
+        most = listing.sizes.block_values
+        room = min(most if words is None else most // 2, wanted) + SPARE
         values, lengths = np.zeros(room, np.int32 if words is None else np.int64), np.zeros(room, np.int32)
         if words is not None:
             self._lasts = np.zeros(room, np.int64)
@@ -344,7 +346,7 @@ class _ListWorker:
         self._made: Any = None
         self._mistake: Exception | None = None
         self.rest = 0  # rows of the part that are still to be listed
-        self.rows_of_a_batch = FIRST_ROWS  # or as many as fill one, once it is known how long trends are
+        self.rows_of_a_batch = listing.sizes.first_rows  # or as many as fill one, once it is known how long trends are
 
     def open(self, part: _Part) -> None:
         """Go to a part; where it lies further on in the same rank range, from where the walk stands."""

@@ -20,11 +20,12 @@ from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
 from trellis.operators.trends.count import Counter
-from trellis.operators.trends.graph import MAX_EDGES, EventGraph
+from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
 from trellis.operators.trends.structure import TrendStructure
 from trellis.operators.trends.tasks import TrendTasks, length_bounds
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import Sizes
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:
@@ -36,19 +37,9 @@ if TYPE_CHECKING:
     from trellis.operators.trends.leading import Places
     from trellis.operators.trends.unrank import IndexUnranker, SliceUnranker
 
-BATCH_VALUES = 1 << 20  # events that the trends of a batch name
-WORD_VALUES = 1 << 19  # the same, where words come out: what was let go is written again while it is in a cache
-BARE_VALUES = 3 << 19  # the same, where nothing but positions comes out
-BATCH_BYTES = 1 << 26  # of the texts of a column, if those of all events come out equally often
 MOST_BYTES = (1 << 31) - 1  # of the texts of a column of a batch, whichever events come out: Arrow's limit
-MOST_PICKED = 1_000_000  # trends that are found one by one where there are too many edges for a graph
-# Pairs of events that are tested in the time in which one trend is found by its rank, alone or with many others, an
-# event is made ready for that, and a group is.
-PAIRS_WORTH, PAIRS_OF_MANY, PAIRS_OF_EVENT, PAIRS_OF_GROUP = 1 << 15, 1 << 12, 1 << 9, 1 << 21
-PAIRS_OF_GRAPH = 1 << 20  # from which the best trends are searched without a graph
 MOST_SEARCHED = 256  # tasks, for the same
 MOST_FIRST = 16  # tasks, for the first trends
-FOUND_ALONE = 1000  # trends up to which they are found one by one
 
 T = TypeVar("T")
 
@@ -145,7 +136,7 @@ class TrendOperator(QueryOperator):
 
         return SliceUnranker(
             self.events, self.tasks, self.index, lambda: self.graph, self.plan.bound.having,
-            lambda: self.structure.task_sizes, self.threads,
+            lambda: self.structure.task_sizes, self.threads, self.plan.sizes,
         )  # fmt: skip
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
@@ -154,14 +145,14 @@ class TrendOperator(QueryOperator):
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
-        return self.unranker.at_each(chosen, batch_values(self.events))
+        return self.unranker.at_each(chosen, batch_values(self.events, self.plan.sizes))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the trends with given ranks, in bounded batches; threads list parts of any task."""
         from trellis.operators.trends.listing import Listing, TraversalInput
         from trellis.operators.trends.task_ranges import TaskRanges
 
-        few = request.rows <= MOST_PICKED and not request.compact
+        few = request.rows <= self.plan.sizes.most_picked and not request.compact
         if few and self._picks_sooner(request):
             return self._picked(request)
         try:
@@ -175,14 +166,18 @@ class TrendOperator(QueryOperator):
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         if request.words is not None:
-            values = min(values, WORD_VALUES * min(2, request.threads))  # threads take turns between batches
-        return iter(Listing(traversal, ranges, request.make, values, request.threads, request.compact, request.words))
+            turns = min(2, request.threads)  # threads take turns between batches
+            values = min(values, self.plan.sizes.word_values * turns)
+        listing = Listing(
+            traversal, ranges, request.make, values, request.threads, request.compact, request.words, self.plan.sizes
+        )
+        return iter(listing)
 
     def first(self, begin: int, end: int) -> PathBatch | None:
         """Return the trends of all groups from one on, if they are few and need not be counted."""
         from trellis.operators.trends.unrank import most_first
 
-        few = end - begin <= FOUND_ALONE and end <= most_first(len(self.events))
+        few = end - begin <= self.plan.sizes.found_alone and end <= most_first(len(self.events))
         if not few or not self._picks_sooner(ListRequest([(0, begin, end)], lambda some: some)):
             return None
         return self.first_on_index(begin, end)
@@ -237,22 +232,22 @@ class TrendOperator(QueryOperator):
         if bound.limit is None or bound.limit_per:
             return None
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
-        from trellis.operators.trends.search import links_of
+        from trellis.operators.trends.links import links_of
 
         limit = bound.limit + bound.offset if bound.limit else 0
         by_index = self._search_by_index(request, limit)
         if by_index is not None or not self.structure.may_have_graph:
             return by_index
         total = sum(self.counts)
-        if total <= request.max_trends and not may_be_worthwhile(limit, total):
+        if total <= request.max_trends and not may_be_worthwhile(limit, total, self.plan.sizes):
             return None
         try:
             graph = self.graph
         except TrellisError:
-            if total > MOST_PICKED:
+            if total > self.plan.sizes.most_picked:
                 raise
             return None
-        best, found = BestTrends(bound, self.events, links_of(graph), self.tasks), None
+        best, found = BestTrends(bound, self.events, links_of(graph), self.tasks, self.plan.sizes), None
         if best.steps is not None:
             if not best.is_worthwhile(limit, request.per_group, total):
                 return None
@@ -274,9 +269,10 @@ class TrendOperator(QueryOperator):
         from trellis.operators.trends.leading import leading_trends
 
         pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
-        if not self.structure.may_have_graph or (not self.structure.has_graph and pairs > MAX_EDGES):
+        too_many = not self.structure.has_graph and pairs > self.plan.sizes.graph_edges
+        if too_many or not self.structure.may_have_graph:
             return None
-        kept = leading_trends(bound, self.events, self.graph, self.tasks, places)
+        kept = leading_trends(bound, self.events, self.graph, self.tasks, places, self.plan.sizes)
         if kept is None:
             return None
         bounds = np.searchsorted(kept.groups, np.arange(len(self.events.groups) + 1))
@@ -285,7 +281,7 @@ class TrendOperator(QueryOperator):
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
-        from trellis.operators.trends.search import links_by_index
+        from trellis.operators.trends.links import links_by_index
 
         bound, tasks, index = request.bound, self.tasks, self.index
         if index is None or tasks.single or self.plan.bound.having or not can_be_searched(bound):
@@ -294,18 +290,18 @@ class TrendOperator(QueryOperator):
             return None
         if self.structure.may_have_graph and adds_up(bound):
             pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
-            if self.structure.has_graph or pairs < PAIRS_OF_GRAPH:
+            if self.structure.has_graph or pairs < self.plan.sizes.pairs_of_graph:
                 return None
         some = np.flatnonzero(tasks.hi > tasks.lo).tolist()
         every = [(task, links) for task in some if (links := links_by_index(index, tasks, task)) is not None]
         if len(every) < len(some):
             return None
         total = sum(links.total for _, links in every)
-        if total <= request.max_trends and not may_be_worthwhile(limit, total):
+        if total <= request.max_trends and not may_be_worthwhile(limit, total, self.plan.sizes):
             return None
         found: list[PathBatch] = []
         for task, links in every:
-            best = BestTrends(bound, self.events, links, tasks.chosen([task]))
+            best = BestTrends(bound, self.events, links, tasks.chosen([task]), self.plan.sizes)
             if best.steps is None:
                 return None
             paths = best.find(limit, request.per_group, self._values(request.positions_only))
@@ -337,7 +333,7 @@ class TrendOperator(QueryOperator):
 
     def _values(self, positions_only: bool) -> int:
         """Return how many events a batch may name."""
-        return BARE_VALUES if positions_only else batch_values(self.events)
+        return self.plan.sizes.bare_values if positions_only else batch_values(self.events, self.plan.sizes)
 
     def _path(self, group: int, rank: int) -> NDArray[np.int32]:
         return self.at(group, [rank]).positions
@@ -346,33 +342,33 @@ class TrendOperator(QueryOperator):
         """Return whether trends are found one by one on the index before the edges of a graph are."""
         if self.structure.has_graph or self.index is None or self.index.keyed or self.plan.bound.having:
             return False
-        return picks_sooner(self.events, request)
+        return picks_sooner(self.events, request, self.plan.sizes)
 
     def _picked(self, request: ListRequest[T]) -> Iterator[T]:
         """List trends by their ranks, without a graph."""
         return map(request.made, self.at_each(request.ranks()))
 
 
-def picks_sooner(events: Slice, request: ListRequest[Any]) -> bool:
+def picks_sooner(events: Slice, request: ListRequest[Any], sizes: Sizes) -> bool:
     """Return whether results are found by their ranks on an index before all pairs of events are tested."""
     ranges = [one for one in request.ranges if one[1] < one[2]]
-    if request.rows > MOST_PICKED or request.compact or not ranges:
+    if request.rows > sizes.most_picked or request.compact or not ranges:
         return False
     begin, end = events.groups.lo[ranges[0][0]], events.groups.hi[ranges[-1][0]]
     pairs = int((events.until[begin:end] - np.arange(begin + 1, end + 1)).sum())
-    if pairs > MAX_EDGES and len(ranges) == 1:
+    if pairs > sizes.graph_edges and len(ranges) == 1:
         return True
-    each = PAIRS_WORTH if request.rows <= FOUND_ALONE else PAIRS_OF_MANY
-    ready = sum(int(events.groups.hi[g] - events.groups.lo[g]) for g, _, _ in ranges) * PAIRS_OF_EVENT
-    return request.rows * each + len(ranges) * PAIRS_OF_GROUP + ready < pairs
+    each = sizes.pairs_of_one if request.rows <= sizes.found_alone else sizes.pairs_of_many
+    ready = sum(int(events.groups.hi[g] - events.groups.lo[g]) for g, _, _ in ranges) * sizes.pairs_of_event
+    return request.rows * each + len(ranges) * sizes.pairs_of_group + ready < pairs
 
 
-def batch_values(events: Slice) -> int:
+def batch_values(events: Slice, sizes: Sizes) -> int:
     """Return how many events a batch may name: fewer where texts are long."""
-    most = BATCH_VALUES
+    most = sizes.batch_values
     for column in [*events.columns.values(), events.ids]:
         if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
             widths = pc.binary_length(column)
             widest, total = pc.max(widths).as_py() or 0, pc.sum(widths).as_py() or 0
-            most = min(most, BATCH_BYTES * len(column) // max(total, 1), MOST_BYTES // max(widest, 1))
+            most = min(most, sizes.batch_bytes * len(column) // max(total, 1), MOST_BYTES // max(widest, 1))
     return most

@@ -104,12 +104,16 @@ class TrendStructure:
         if not can_count(self.plan) or not is_better(self.direct):
             return None
         at_most = partial(most_trends, self.plan, self.events, self.tasks)
-        return DirectCounter(self.direct, self.tasks, lambda: self.graph, at_most, self.threads, events)
+        return DirectCounter(
+            self.direct, self.tasks, lambda: self.graph, at_most, self.threads, events, self.plan.sizes
+        )
 
     def _plain_counter(self, events: Slice) -> Counter:
         relation = GraphRelation(events, self.graph) if self.index is None else self.index
         bounds = length_bounds(self.plan.bound.having)
-        return Counter(events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads)
+        return Counter(
+            events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads, sizes=self.plan.sizes
+        )
 
     @cached_property
     def counts(self) -> list[int]:

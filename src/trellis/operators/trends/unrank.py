@@ -19,7 +19,7 @@ from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.best.suffixes import suffix_counts
-from trellis.kernels.count import passes
+from trellis.kernels.count import shapes
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.kernels.unrank.by_index import IndexWindow
@@ -29,16 +29,14 @@ from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import DIVIDED, AttributeIndex
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
+from trellis.plan.sizes import USUAL, Sizes
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Paths = tuple[Small, Ints]  # events one after another, and where each path ends
 LIMBS = (1, 2, 3, 4, 6, 8)  # numbers of limbs that loops are compiled for
-MOST_BYTES = 4 << 30  # of what unranking one task needs
-KEPT_BYTES = 1 << 28  # of all tasks that stay ready to be unranked, beside the last one
 MOST_VALUES = (1 << 31) - 1
 RANKS_TOGETHER = 1 << 20
-FEW = 1000  # ranks that are found one by one
 
 
 # --- One task ---------------------------------------------------------------------------------------------------
@@ -65,11 +63,11 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     ours, none = slice(lo + offset, hi + offset), np.empty(0, np.int32)
     firsts, lasts = _ranges(shape, ours)
     usable, starts, ends = index.events.usable[here], index.events.latest[here] < lo, index.events.nearest[here] >= hi
-    reach = shape.reach if isinstance(shape, passes.Ranges) else np.empty(0, np.int64)
+    reach = shape.reach if isinstance(shape, shapes.Ranges) else np.empty(0, np.int64)
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
-    own, own_end = (shape.own[ours], shape.own_end[ours]) if isinstance(shape, passes.Tails) else (none, none)
+    own, own_end = (shape.own[ours], shape.own_end[ours]) if isinstance(shape, shapes.Tails) else (none, none)
     return IndexWindow(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
         shape.place[ours], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
@@ -77,8 +75,8 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     )  # fmt: skip
 
 
-def _ranges(shape: passes.Tails | passes.Ranges, here: slice) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
-    if isinstance(shape, passes.Tails):
+def _ranges(shape: shapes.Tails | shapes.Ranges, here: slice) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
+    if isinstance(shape, shapes.Tails):
         return (shape.first[here],), (shape.last[here],)
     rows = [(first[here], last[here]) for first, last in zip(shape.first, shape.last, strict=True)]
     some = [(first, last) for first, last in rows if (first < last).any()] or rows[:1]
@@ -93,12 +91,12 @@ class IndexUnranker:
     for each event of the trends.
     """
 
-    def __init__(self, window: IndexWindow, total: int, threads: int = 1) -> None:
-        self.window, self.threads = window, threads
+    def __init__(self, window: IndexWindow, total: int, threads: int = 1, sizes: Sizes = USUAL) -> None:
+        self.window, self.threads, self._alone = window, threads, sizes.found_alone
         size = len(window.place)
         bits = 63 - size.bit_length()
         room, limbs = _limbs(total, bits)
-        _refuse_too_large(size, 16 * room * size)
+        _refuse_too_large(size, 16 * room * size, sizes)
         counts = by_index.path_counts(bits, limbs, room, window)
         largest = sum(int(column) << (bits * i) for i, column in enumerate(counts.sum(axis=0)))
         self.room, self.limbs = _limbs(largest, by_index.BITS)
@@ -129,7 +127,7 @@ class IndexUnranker:
 
     def trends(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks, in rising order."""
-        return self.one_by_one(ranks) if len(ranks) <= FEW else self.together(ranks)
+        return self.one_by_one(ranks) if len(ranks) <= self._alone else self.together(ranks)
 
     def one_by_one(self, ranks: Ranks) -> Paths:
         """Return the trends with given ranks; the time of each grows with the number of blocks of events."""
@@ -177,15 +175,16 @@ class GraphUnranker:
     """
 
     def __init__(
-        self, events: Slice, graph: EventGraph, tasks: TrendTasks, task: int, bits: int, having: tuple[LengthBound, ...]
-    ) -> None:
+        self, events: Slice, graph: EventGraph, tasks: TrendTasks, task: int, bits: int,
+        having: tuple[LengthBound, ...], sizes: Sizes = USUAL,
+    ) -> None:  # fmt: skip
         least, most = length_bounds(having)
         self.limbs = bits // by_edges.LIMB + 2
         lo, hi = int(tasks.lo[task]), int(tasks.hi[task])
         lengths = 0
         if least > 1 or most < NO_BOUND:
             lengths = max(1, min(hi - lo, least if most >= NO_BOUND else most))
-        _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths))
+        _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths), sizes)
         arrays = TaskGraph(
             tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
             graph.latest, events.usable,
@@ -206,8 +205,8 @@ class GraphUnranker:
         return by_edges.unrank(ranks.limbs(by_edges.LIMB, self.limbs).astype(np.uint64), *self._question)
 
 
-def _refuse_too_large(events: int, needed: int) -> None:
-    if needed > MOST_BYTES:
+def _refuse_too_large(events: int, needed: int, sizes: Sizes) -> None:
+    if needed > sizes.unrank_bytes:
         raise TrellisError(
             f"to find trends by their ranks, the numbers of trends from {events:,} events on are needed, which take "
             f"{needed / 2**30:.1f} GiB",
@@ -223,12 +222,12 @@ class SliceUnranker:
 
     def __init__(
         self, events: Slice, tasks: TrendTasks, index: AttributeIndex | None, graph: Callable[[], EventGraph],
-        having: tuple[LengthBound, ...], sizes: Callable[[], Sequence[int]], threads: int,
+        having: tuple[LengthBound, ...], numbers: Callable[[], Sequence[int]], threads: int, sizes: Sizes,
     ) -> None:  # fmt: skip
         """Take, besides what there is, the number of trends of each task."""
         self.events, self.tasks, self.threads, self.having = events, tasks, threads, having
         self.index = index if length_bounds(having) == (1, NO_BOUND) else None
-        self._graph, self._sizes = graph, sizes
+        self._graph, self._numbers, self._sizes = graph, numbers, sizes
         self._ends = lru_cache(maxsize=1)(self._task_ends)
         self._unrankers: OrderedDict[int, TaskUnranker] = OrderedDict()
         self._bytes = 0
@@ -266,7 +265,7 @@ class SliceUnranker:
     def _task_ends(self, group: int) -> tuple[int, list[int]]:
         """Return the first task of a group, and how many trends its tasks have up to each of them."""
         first, behind = np.searchsorted(self.tasks.group, [group, group + 1]).tolist()
-        return first, list(accumulate(self._sizes()[first:behind]))
+        return first, list(accumulate(self._numbers()[first:behind]))
 
     def _of_task(self, task: int) -> TaskUnranker:
         with self._lock:
@@ -275,16 +274,17 @@ class SliceUnranker:
             else:
                 self._unrankers[task] = self._make(task)
                 self._bytes += self._unrankers[task].nbytes
-                while len(self._unrankers) > 1 and self._bytes > KEPT_BYTES:
+                while len(self._unrankers) > 1 and self._bytes > self._sizes.kept_bytes:
                     self._bytes -= self._unrankers.popitem(last=False)[1].nbytes
             return self._unrankers[task]
 
     def _make(self, task: int) -> TaskUnranker:
-        total = self._sizes()[task]
+        total = self._numbers()[task]
         window = None if self.index is None else window_of(self.index, self.tasks, task)
         if window is not None:
-            return IndexUnranker(window, total, self.threads)
-        return GraphUnranker(self.events, self._graph(), self.tasks, task, total.bit_length(), self.having)
+            return IndexUnranker(window, total, self.threads, self._sizes)
+        bits = total.bit_length()
+        return GraphUnranker(self.events, self._graph(), self.tasks, task, bits, self.having, self._sizes)
 
 
 def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:

@@ -14,7 +14,7 @@ from trellis.kernels.event_graph.edges import keep_edges, latest_predecessors, s
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.papers.abi import edges as kernel
 from trellis.language.syntax import Report
-from trellis.operators.trends.graph import MAX_EDGES, PAIRS_AT_ONCE, EventGraph, reduced
+from trellis.operators.trends.graph import PAIRS_AT_ONCE, EventGraph, reduced
 from trellis.papers.abi.graph import AbiGraph, Values, build, values_of
 from trellis.plan.plan import Plan
 
@@ -36,14 +36,15 @@ def constructed_graph(plan: Plan, events: Slice, construction: str, threads: int
         for part in _followed(events, values, abi, later, degrees):
             parts.append(part)
             found += len(part)
-            if found > MAX_EDGES:
+            if found > plan.sizes.graph_edges:
                 raise TrellisError(
-                    f"{len(events):,} events have more than {MAX_EDGES:,} pairs that may follow one another",
+                    f"{len(events):,} events have more than {plan.sizes.graph_edges:,} pairs that may follow one "
+                    "another",
                     "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
                 )
     offsets, successors = np.concatenate([[0], np.cumsum(degrees)]), np.concatenate(parts)
     if plan.bound.report is Report.MAXIMAL:
-        offsets, successors = reduced(events, offsets, successors)
+        offsets, successors = reduced(events, offsets, successors, plan.sizes)
     return EventGraph(offsets, successors, latest_predecessors(offsets, successors))
 
 

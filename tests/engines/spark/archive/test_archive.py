@@ -21,7 +21,6 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.archive.cases import built, events, held_in, sized_as, with_keys
 from trellis.archive import Archive
-from trellis.engines.spark.archive import build as history
 from trellis.engines.spark.archive.follow import ArchiveStream
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.errors import DataError, UsageError
@@ -45,15 +44,16 @@ def same(one: Archive, other: Archive) -> None:
     assert found.to_pylist() == wanted.to_pylist()
 
 
-def test_made_on_spark_it_is_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "CHUNK", 150)
+def test_made_on_spark_it_is_the_same(spark: SparkSession, tmp_path: Path) -> None:
     dice = random.Random(5)
     table = with_keys(events(400, dice), dice)
     shuffled = table.take(pa.array(dice.sample(range(400), 400)))
     given = {"key": "key", "height": 2, "leaf": 7}
     here = built(table, tmp_path / "here", **given)
     steps: list[str] = []
-    there = built(spark.createDataFrame(shuffled), tmp_path / "there", progress=steps.append, **given)
+    three = spark.newSession()
+    three.conf.set("spark.sql.shuffle.partitions", 3)  # as many files
+    there = built(three.createDataFrame(shuffled), tmp_path / "there", progress=steps.append, **given)
     same(there, here)
     assert len(there.manifest.parts) >= 3
     assert any("sorting 400 events" in text for text in steps)

@@ -14,12 +14,13 @@ from pyspark.sql import SparkSession
 
 import trellis
 from tests.compare import expected, plain_rows
-from tests.strategies import TYPED, Case, Table, arrow_table, queries_on, tables, time_column
+from tests.grouping import is_refused, queries_on
+from tests.strategies import TYPED, Case, Table, arrow_table, tables, time_column
 from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.running import Options, Stream
-from trellis.errors import TrellisError
+from trellis.errors import UsageError
 from trellis.language.printer import to_query_text
 from trellis.streams.stream_output import read_committed
 
@@ -52,7 +53,9 @@ def _stands(one: Case) -> bool:
 
     try:
         standing(to_query_text(one.query), arrow_table(one.rows, one.schema), **one.options)
-    except TrellisError:
+    except UsageError as error:
+        if not is_refused(error):
+            raise
         return False
     return True
 

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 import trellis
 from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order, standing
-from trellis.engines.spark.stream.stateful import BUCKET, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
+from trellis.engines.spark.stream.stateful import BUCKET, MOMENT, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, RESULTS, TIMEOUTS
 from trellis.streams.table_bytes import unpacked
@@ -44,7 +44,7 @@ def events(number: int) -> pa.Table:
 def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any]]]:
     """Let events come in batches of ten, with the watermark behind them, into two buckets; return rows by kind."""
     tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
-    packer = EventPacker(group, tuple(table.column_names), 0, keep_late=False)
+    packer = EventPacker(group, tuple(table.column_names), 0, keep_late=False, delay=DELAY)
     found: dict[str, list[dict[str, Any]]] = {}
 
     def keep(frame: Any) -> None:
@@ -56,7 +56,7 @@ def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any
     for begin in range(0, table.num_rows, 10):
         some = table.slice(begin, 10)
         bucket = pa.array(some["g"].to_numpy() % 2, pa.int32())
-        pieces = pa.Table.from_batches(packer(some.append_column(BUCKET, bucket).to_batches())).to_pandas()
+        pieces = pa.Table.from_batches(packer(_for_packer(some, bucket).to_batches())).to_pandas()
         for key, own in pieces.groupby("bucket"):
             keep(tester.testInPandas(int(key), own))
         reached = max(watermark, int(some["ts"].to_numpy().max()) - DELAY)
@@ -66,6 +66,11 @@ def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any
     if watermark:
         keep(tester.setWatermark(watermark + 1000))
     return found
+
+
+def _for_packer(some: pa.Table, bucket: pa.Array) -> pa.Table:
+    moments = pa.array(1000 * some["ts"].to_numpy(), pa.timestamp("us", "UTC"))
+    return some.append_column(BUCKET, bucket).append_column(MOMENT, moments)
 
 
 def rows_of(rows: list[dict[str, Any]], ranks: bool = True) -> list[str]:
@@ -91,3 +96,20 @@ def test_partial_matches_come_out_when_their_time_is_up() -> None:
     ended = trellis.query("PATTERN SEQ(T a, NOT(T b)) WHERE [g] AND a.x + 4 < b.x WITHIN 6")
     whole = ended.detect(table, time="ts", event_id="id").to_arrow().to_pylist()
     assert sorted(row["events"] for row in told) == sorted([row["a"]] for row in whole)
+
+
+def test_events_give_what_they_decide_in_their_own_batch_and_none_that_is_late_then() -> None:
+    table = pa.table({"ts": [1, 2, 30, 3], "id": [0, 1, 2, 3], "x": [1, 2, 3, 4], "g": [0, 0, 0, 0]})
+    group = QueryGroup((standing(DECIDED[0], table, time="ts", event_id="id"),))
+    tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
+    packer = EventPacker(group, tuple(table.column_names), 0, keep_late=False, delay=DELAY)
+    given = []
+    for begin, number in ((0, 3), (3, 1)):  # Spark's own watermark stays where it is
+        some = table.slice(begin, number)
+        pieces = pa.Table.from_batches(packer(_for_packer(some, pa.array([0] * number, pa.int32())).to_batches()))
+        given.append(tester.testInPandas(0, pieces.to_pandas()))
+    first, second = ({row.kind: row for row in frame.itertuples(index=False)} for frame in given)
+    whole = trellis.query(DECIDED[0]).detect(table.slice(0, 2), time="ts", event_id="id").to_arrow().to_pylist()
+    assert rows_of(unpacked(first[RESULTS].payload).to_pylist()) == rows_of(whole)
+    assert unpacked(second[LATE].payload)["id"].to_pylist() == [3]
+    assert RESULTS not in second

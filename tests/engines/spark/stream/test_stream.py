@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time as clock
-from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -121,16 +120,11 @@ def found(folder: Path, kind: str = RESULTS) -> list[str]:
     return in_any_order(plain_rows(read_committed(folder, kind).to_pylist()))
 
 
-def test_queries_of_all_kinds_give_what_the_batch_gives(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_queries_of_all_kinds_give_what_the_batch_gives(spark: SparkSession, tmp_path: Path) -> None:
     table = events(160)
     write_files(nearly_sorted(table, 3), tmp_path / "in", 3)
-    monkeypatch.setattr(
-        "trellis.engines.spark.stream.running.FileWriter", partial(FileWriter, large=2_000)
-    )  # so that some are large
     queries = {"rising": RISING, "span": SPAN, "counted": COUNTED, "sequence": SEQUENCE}
-    stream = run(stream_of(spark, tmp_path, queries))
+    stream = run(stream_of(spark, tmp_path, queries, direct_bytes=8_000))  # so that some are large
     assert len(stream.groups) == 2  # those with the partition [g] share, and so do those without
     for name, text in queries.items():
         assert found(tmp_path / "out" / name) == batch(text, table), name
@@ -146,7 +140,6 @@ def test_queries_of_all_kinds_give_what_the_batch_gives(
     windows = read_committed(tmp_path / "out" / "rising", WINDOWS)
     assert sum(windows["count"].to_pylist()) == len(batch(RISING, table))
     _tells_its_numbers(stream, table.num_rows)
-    monkeypatch.undo()
     _goes_on_where_it_was(spark, tmp_path, table)
     _refuses_what_is_not_its_own(spark, tmp_path)
 
@@ -189,7 +182,14 @@ def test_early_results_need_no_watermark_and_come_once_through_a_restart(spark: 
     table = events(90)
     arrived = nearly_sorted(table, 3)
     write_files(arrived.slice(0, 50), tmp_path / "in", 2)
-    run(stream_of(spark, tmp_path, EARLY, emit="early"), flush=False)
+    before = str(spark.conf.get("spark.sql.shuffle.partitions"))
+    spark.conf.set("spark.sql.shuffle.partitions", "5")
+    try:
+        run(stream_of(spark, tmp_path, EARLY, emit="early"), flush=False)
+        assert spark.conf.get("spark.sql.shuffle.partitions") == "5"
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    assert len(list(tmp_path.glob("cp/*/state/0/[0-9]*"))) == 2  # one for each core: no task holds nothing
     later = tmp_path / "in" / "009.parquet"
     pq.write_table(arrived.slice(50), later)
     os.utime(later, (1_700_000_009,) * 2)
@@ -219,7 +219,7 @@ def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypa
         OutputTable(RESULTS, "r", tables[1]),
     ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
-    given = WindowStateProcessor(None, FileWriter(places, "parquet", large=1_500))._given(iter(outs))  # type: ignore[arg-type]
+    given = WindowStateProcessor(None, FileWriter(places, "parquet", large=2_000))._given(iter(outs))  # type: ignore[arg-type]
     rows = [row for frame in given for _, row in frame.iterrows()]
     assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
         (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),
@@ -486,7 +486,7 @@ def test_text_files_and_plain_numbers_as_times(
     started = out.writeStream.format("memory").queryName(f"of_{format_}").trigger(availableNow=True)
     started.option("checkpointLocation", str(tmp_path / "cp")).start().awaitTermination()
     assert [row["events"] for row in spark.table(f"of_{format_}").collect()] == [["e0", "e1"]]
-    declared = "ts TIMESTAMP, id STRING, x BIGINT" if format_ == "csv" else "ts BIGINT, id STRING, x BIGINT"
+    declared = "ts TIMESTAMP_NTZ, id STRING, x BIGINT" if format_ == "csv" else "ts BIGINT, id STRING, x BIGINT"
     again = read_stream(spark, str(folder), schema=declared)
     assert again.schema.simpleString() == read_stream(spark, str(folder)).schema.simpleString()
 

@@ -77,7 +77,7 @@ def input_files(events: EventFrame) -> list[str]:
 
 
 def read_frames(
-    source: EventSource, spark: SparkSession | None, time: str | None, fields: bool = False
+    source: EventSource, spark: SparkSession | None, time: str | None, fields: bool = False, naive_text: bool = True
 ) -> tuple[Frames, str]:
     """Return events as data frames, by type where several are given, and the name of the time column.
 
@@ -93,13 +93,15 @@ def read_frames(
         The time column, if it is known; text in it becomes timestamps.
     fields
         Whether the fields of structs become columns: see `trellis.events.tables.with_fields`.
+    naive_text
+        Whether text in the time column of a stream becomes timestamps without a zone: its rows are still to come.
     """
     frames = {name: _frame(table, spark, time) for name, table in source.tables.items()}
     frames = {name: _with_fields(frame) for name, frame in frames.items()} if fields else frames
     first = next(iter(frames.values()))
     ship(first.sparkSession)
     chosen = choose_time(first.columns, time)
-    return {name: _with_readable_times(frame, chosen) for name, frame in frames.items()}, chosen
+    return {name: _with_readable_times(frame, chosen, naive_text) for name, frame in frames.items()}, chosen
 
 
 def _frame(data: Any, spark: SparkSession | None, time: str | None) -> DataFrame:
@@ -151,10 +153,10 @@ def _for_spark(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-def _with_readable_times(frame: DataFrame, time: str) -> DataFrame:
+def _with_readable_times(frame: DataFrame, time: str, naive_text: bool) -> DataFrame:
     if time not in frame.columns or not isinstance(frame.schema[time].dataType, t.StringType):
         return frame
-    naive = not frame.isStreaming and _tells_no_zone(frame, time)
+    naive = naive_text if frame.isStreaming else _tells_no_zone(frame, time)
     return _changed(
         frame, lambda name, _: name == time, lambda column: parse_times(column.cast(t.StringType()), naive=naive)
     )
@@ -213,10 +215,10 @@ def _in_utc(frame: DataFrame) -> DataFrame:
 
 def described_events(
     source: EventSource, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None,
-    fields: bool = False, tie_breakers: tuple[str, ...] = (),
+    fields: bool = False, tie_breakers: tuple[str, ...] = (), naive_text: bool = True,
 ) -> tuple[DataFrame, Schema]:  # fmt: skip
-    """Return events as one frame, and what is known of their columns; with `fields`, those of structs are columns."""
-    frames, time = read_frames(source, spark, time, fields)
+    """Return events as one frame, and what is known of their columns: see `read_frames` for `fields`, `naive_text`."""
+    frames, time = read_frames(source, spark, time, fields, naive_text)
     tables = tuple(
         Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
         for name, frame in frames.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError, UsageError
+from trellis.events.times import has_zone, java_pattern_to_regex
 from trellis.io.sources import expand
 from trellis.language.schema import choose_time
 
@@ -27,7 +28,7 @@ FILE_AGE = "100000d"  # Spark passes over files that are older than the newest b
 def read_stream(
     session: SparkSession, directory: str, *, schema: str | None = None, input_format: str | None = None,
     text_columns: Iterable[str] = (), time: str | None = None, time_format: str | None = None,
-    files_a_batch: int | None = None,
+    files_a_batch: int | None = None, known: Mapping[str, str] | None = None,
 ) -> DataFrame:  # fmt: skip
     """Return the files of a directory, those to come too, as a streaming data frame.
 
@@ -47,16 +48,19 @@ def read_stream(
         The column of times, and the pattern of its text.
     files_a_batch
         At most so many files make a batch.
+    known
+        The types that the columns had when the stream began, by its checkpoint. Text of times keeps its type: where
+        the first files had no zone, those of later ones are converted to UTC.
     """
     kind = _kind(directory, input_format)
     if schema is not None:
         declared = _declared(schema)
     else:
         declared = _inferred(session, directory, input_format, text_columns, time)
-        declared = declared if kind in ("parquet", "orc") else _with_zones(declared)
+        declared = declared if kind in ("parquet", "orc") else _as_known(declared, known or {})
     chosen = choose_time([fld.name for fld in declared.fields], time)
-    as_text = kind in ("csv", "tsv") and _type(declared, chosen) == t.TimestampType()
-    fields = [t.StructField(x.name, t.StringType() if as_text and x.name == chosen else x.dataType) for x in declared]
+    naive = {x.name: x.dataType == t.TimestampNTZType() for x in declared if _told_by_text(x, kind, chosen)}
+    fields = [t.StructField(x.name, t.StringType() if x.name in naive else x.dataType) for x in declared]
     reader = session.readStream.schema(t.StructType(fields)).option("maxFileAge", FILE_AGE)
     if kind in ("csv", "tsv"):
         reader = reader.option("header", True).option("sep", "\t" if kind == "tsv" else ",").option("escape", '"')
@@ -69,15 +73,17 @@ def read_stream(
         directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
     )
     frame = reader.format("csv" if kind == "tsv" else kind).load(path)
-    timed = as_text or (time_format is not None and isinstance(_type(declared, chosen), t.StringType))
+    if time_format is not None and isinstance(_type(declared, chosen), t.StringType):
+        type_ = (known or {}).get(chosen, "")
+        naive[chosen] = type_ != "timestamp" and not has_zone(java_pattern_to_regex(time_format))
     guarded = {fld.name for fld in fields if kind in ("csv", "tsv") and isinstance(fld.dataType, t.StringType)}
-    if not timed and not guarded:
+    if not naive and not guarded:
         return frame
     events = EventFrame(frame)
     columns = [unguarded(events.column(n)) if n in guarded else events.column(n) for n in events.types]
-    if timed:
-        place = list(events.types).index(chosen)
-        columns[place] = parse_times(columns[place], time_format, naive=False)  # later files may have zones
+    for name, without in naive.items():
+        place = list(events.types).index(name)
+        columns[place] = parse_times(columns[place], time_format if name == chosen else None, naive=without)
     return events.frame.select(*columns).toDF(*frame.columns)
 
 
@@ -137,7 +143,15 @@ def _inferred(
     return frame.schema
 
 
-def _with_zones(schema: t.StructType) -> t.StructType:
-    """Return the columns of text with all times in UTC: where none has a zone so far, later files may have some."""
-    naive, zoned = t.TimestampNTZType(), t.TimestampType()
-    return t.StructType([t.StructField(x.name, zoned if x.dataType == naive else x.dataType) for x in schema])
+def _told_by_text(field: t.StructField, kind: str, time: str) -> bool:
+    """Return whether the times of a column are read from text here, and not by Spark, whose rules are others."""
+    if kind in ("csv", "tsv") and field.name == time and field.dataType == t.TimestampType():
+        return True
+    return kind in ("csv", "tsv", "json") and field.dataType == t.TimestampNTZType()
+
+
+def _as_known(schema: t.StructType, known: Mapping[str, str]) -> t.StructType:
+    """Return the columns of text with times as they were when the stream began: with a zone, or without."""
+    times = {kind.simpleString(): kind for kind in (t.TimestampNTZType(), t.TimestampType())}
+    before = {x.name: times.get(known.get(x.name, ""), x.dataType) for x in schema if x.dataType in times.values()}
+    return t.StructType([t.StructField(x.name, before.get(x.name, x.dataType)) for x in schema])

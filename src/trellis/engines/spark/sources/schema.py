@@ -187,7 +187,6 @@ _SLASHED_PARTS = r"\A([0-9]{4})/([0-9]{2})/([0-9]{2}) ([0-9:]+)\z"
 _DATE_ONLY = r"\A(.{10})\z"
 _NO_SECOND = r"\A(.{16})(|Z|[+-].{5})\z"
 _NO_ZONE = r"\A(.{19}(?:\.[0-9]+)?)\z"
-_OFFSET = r"[0-9][+-]..:..\z"
 _ISO = _for_java(ISO)
 
 
@@ -201,7 +200,7 @@ def parse_times(text: Column, time_format: str | None = None, *, naive: bool | N
     time_format
         A pattern such as `dd.MM.yyyy HH:mm:ss`; without one, ISO 8601 and `yyyy/MM/dd HH:mm[:ss]`.
     naive
-        Whether they are given without a zone, because no text has one; where None, the pattern tells.
+        Whether they are given without a zone; where None, the pattern tells. Text with a zone is then given in UTC.
 
     Returns
     -------
@@ -225,10 +224,14 @@ def parse_times(text: Column, time_format: str | None = None, *, naive: bool | N
 
 def _parse_full(iso: Column, naive: bool) -> Column:
     """Parse texts that have all parts, a zone too; NULL for anything else and outside the years 1 to 9999."""
-    type_ = WITHOUT_ZONE if naive else WITH_ZONE
-    iso = f.regexp_replace(iso, _OFFSET, "") if naive else iso  # Spark would drop the offset of what is no time with it
-    moment = f.regexp_extract(iso, _ISO, 0).try_cast(type_)
-    return f.when(moment.between(f.lit(_FIRST).cast(type_), f.lit(_LAST).cast(type_)), moment)
+    moment = f.regexp_extract(iso, _ISO, 0).try_cast(WITH_ZONE)
+    moment = f.when(moment.between(f.lit(_FIRST).cast(WITH_ZONE), f.lit(_LAST).cast(WITH_ZONE)), moment)
+    return without_zone(moment) if naive else moment
+
+
+def without_zone(moment: Column) -> Column:
+    """Return a moment as Spark's type without a zone, in UTC (a cast would give it in the zone of the session)."""
+    return f.timestamp_add("MICROSECOND", f.unix_micros(moment), f.lit("1970-01-01").cast(WITHOUT_ZONE))
 
 
 def _from_parts(text: Column, pattern: str) -> Column:

@@ -26,6 +26,7 @@ class Checkpoint:
     format: str = ""
     buckets: dict[str, list[int]] = field(default_factory=dict)  # of each group
     outputs: dict[str, str] = field(default_factory=dict)  # what each query's output is known by, by its key
+    naive: bool = False  # times without a zone come out so; earlier versions gave them in UTC, and go on so
 
     @classmethod
     def at(cls, directory: str) -> Checkpoint:
@@ -37,7 +38,7 @@ class Checkpoint:
                 raise UsageError(
                     f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
                 )
-            return cls(path)
+            return cls(path, naive=True)
         try:
             return cls(path, **json.loads(about.read_text(encoding="utf-8")))
         except (ValueError, TypeError):

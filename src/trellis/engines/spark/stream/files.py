@@ -16,21 +16,35 @@ from trellis.engines.spark.batch.sink import task_number
 from trellis.errors import DataError
 from trellis.io.durable import sync_file
 from trellis.io.results import write_file
-from trellis.streams.stream_output import FOLDERS, batch_name
+from trellis.streams.stream_output import FOLDERS, RESULTS, TIMEOUTS, WINDOWS, batch_name
 
-DIRECT_BYTES = 8 << 20
+DIRECT_BYTES = 1 << 20  # of all tasks together: more are written sooner by the tasks, side by side
+TABLES = (RESULTS, WINDOWS, TIMEOUTS)
 FILE_BYTES = 256 << 20
 BATCH = "streaming.sql.batchId"  # what Spark calls the number of a batch among the properties of a task
 
 
 @dataclass(frozen=True)
 class FileWriter:
-    """Where the results of queries go, by name, and how; those of `large` bytes or more are written where found."""
+    """Where the results of queries go, by name, and how.
+
+    Attributes
+    ----------
+    large
+        The bytes up to which what a task finds goes to the driver; beyond, the task writes it.
+    keep_late
+        Whether late, bad and repeated events are written, too.
+    """
 
     places: Mapping[str, str]
     format: str
     large: int = DIRECT_BYTES
     raw_csv: bool = False
+    keep_late: bool = False
+
+    def takes(self, kind: str) -> bool:
+        """Return whether rows of a kind are written."""
+        return kind in TABLES or self.keep_late
 
     def write(self, kind: str, query: str, batch: str, batches: Iterable[pa.RecordBatch]) -> tuple[str, int]:
         """Write a file, and return its name and its rows. It counts when the log of the output names it."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,20 +20,19 @@ import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
-from trellis.engines.spark.batch.sink import REPORT, reports_in
 from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.split.hashing import task_of
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
-from trellis.engines.spark.stream.files import FileWriter
+from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import TABLES, StateFlusher, WriteDecided, page_name
+from trellis.engines.spark.stream.tasks import StateFlusher, page_name, reports_of, side_by_side
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
@@ -58,6 +58,7 @@ from trellis.streams.stream_output import (
 )
 
 BUCKETS_A_TASK = 2
+PARTITIONS = "spark.sql.shuffle.partitions"
 RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
 ENOUGH = 100  # events from which on a share of them is told
@@ -94,7 +95,7 @@ def detect_stream(
     events, schema = described_events(
         EventSource.of(frame), None, run.time, run.type, run.event_id, True, run.tie_breakers
     )
-    (one,) = standing_queries({"query": query}, with_zones(schema), run, emit)
+    (one,) = standing_queries({"query": query}, schema, run, emit)
     group = QueryGroup((one,), _telling_timeouts([one]) if table == TIMEOUTS else frozenset())
     keys = bucket_keys(events.sparkSession)
     settings = _settings(one, watermark, len(keys), table in (LATE, BAD), max_ahead, keys)
@@ -116,11 +117,27 @@ def _settings(
     return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
 
 
+def state_tasks(session: SparkSession) -> int:
+    """Return how many tasks have events to hold: one for each core; more would load and store a state of nothing."""
+    tasks = int(session.conf.get(PARTITIONS) or 1)
+    context = getattr(session, "_sc", None)
+    return min(tasks, context.defaultParallelism) if context else tasks
+
+
+@contextmanager
+def _few_tasks(session: SparkSession) -> Iterator[None]:
+    """Have a stream that is started meanwhile no other tasks; one that goes on has those that it had."""
+    before = str(session.conf.get(PARTITIONS))
+    session.conf.set(PARTITIONS, str(state_tasks(session)))
+    try:
+        yield
+    finally:
+        session.conf.set(PARTITIONS, before)
+
+
 def bucket_keys(session: SparkSession) -> list[int]:
     """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle."""
-    tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-    context = getattr(session, "_sc", None)
-    wanted = min(tasks, context.defaultParallelism if context else tasks)
+    tasks, wanted = int(session.conf.get(PARTITIONS) or 1), state_tasks(session)
     of_task: dict[int, list[int]] = {}
     for key in range(64 * wanted):
         of_task.setdefault(task_of(key, tasks), []).append(key)
@@ -184,6 +201,7 @@ class Options:
     emit: str = WATERMARK
     timeouts: bool = False
     controlled: bool = False  # queries come and go: one checkpoint may have none in common with the last time
+    direct_bytes: int = DIRECT_BYTES  # of the results of a batch that go to the driver, which writes them
     file_columns: tuple[str, ...] = ()  # those that each file should have, where the events are those of files
 
 
@@ -215,13 +233,15 @@ class Stream:
         self.totals = Totals()
         self._lock = threading.Lock()
         self._alone = StreamLock()
+        self.checkpoint = Checkpoint.at(options.checkpoint)
         with in_driver():
             self.events, schema = described_events(
-                EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers
-            )
-            self.queries = standing_queries(queries, with_zones(schema), run, options.emit)
+                EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers,
+                naive_text=self.checkpoint.naive,
+            )  # fmt: skip
+            schema = schema if self.checkpoint.naive else with_zones(schema)
+            self.queries = standing_queries(queries, schema, run, options.emit)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
-        self.checkpoint = Checkpoint.at(options.checkpoint)
         self._known = set(self.checkpoint.queries)
         self.queries = named_as_before(self.queries, self.checkpoint.queries)
         self.checkpoint.check(self.queries, columns, options.controlled)
@@ -249,15 +269,17 @@ class Stream:
         with in_driver():
             for name in self.groups:
                 if name not in self.checkpoint.buckets:
-                    self.checkpoint.buckets[name] = bucket_keys(self.session)
+                    with _few_tasks(self.session):
+                        self.checkpoint.buckets[name] = bucket_keys(self.session)
             self.checkpoint.save()
             self._known = set(self.checkpoint.queries)
             for name, group in self.groups.items():
                 self.running[name] = self._start(name, group)
 
-    def _file_writer(self, outputs: Mapping[str, StreamOutput]) -> FileWriter:
-        """Return where and how tasks write."""
-        return FileWriter(_places(outputs), self.options.format, raw_csv=self.options.raw_csv)
+    def _file_writer(self, outputs: Mapping[str, StreamOutput], group: str) -> FileWriter:
+        """Return where and how results are written."""
+        large = self.options.direct_bytes // len(self.checkpoint.buckets[group])
+        return FileWriter(_places(outputs), self.options.format, large, self.options.raw_csv, self.options.keep_late)
 
     def _take_places(self) -> None:
         """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
@@ -292,23 +314,20 @@ class Stream:
         one = group.queries[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
         outputs = {each.name: self.outputs[each.name] for each in group.queries}
-        found = found_in(group, self.events, settings, self._file_writer(outputs))
-        written = self._written(found, None, outputs)  # here, so that Spark plans it with the rest
-        writer = written.writeStream.foreachBatch(
+        found = found_in(group, self.events, settings, self._file_writer(outputs, name))
+        writer = found.writeStream.foreachBatch(
             lambda frame, batch: self._commit(frame, batch_name(batch), outputs, name)
         )
         place = str((self.checkpoint.directory / name).absolute())  # a session may have several such streams
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(place)
-        return (writer.trigger(availableNow=True) if options.available_now else writer).start()
+        with _few_tasks(self.session):
+            return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
-    def _written(self, decided: DataFrame, batch: str | None, outputs: Mapping[str, StreamOutput]) -> DataFrame:
-        """Have the tasks write what was decided; the frame reports it."""
-        work = WriteDecided(self._file_writer(outputs), batch, self.options.keep_late)
-        return decided.mapInArrow(work, from_arrow_schema(REPORT))
-
-    def _commit(self, written: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
+    def _commit(self, decided: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have what was decided in a batch be written, and put it into the logs."""
-        files = reports_in(written.toArrow())
+        found = decided.toArrow()
+        with in_task():
+            files = reports_of(found, self._file_writer(outputs, group), batch)
         if batch != FLUSH:
             with in_task():
                 check_files(self.checkpoint.directory / group, int(batch), self.options.file_columns)
@@ -318,7 +337,8 @@ class Stream:
         of_query: dict[str, list[dict[str, Any]]] = {}
         for file in files:
             of_query.setdefault(file["query"] or next(iter(outputs)), []).append(file)
-        for name, output in outputs.items():
+
+        def commit(name: str, output: StreamOutput) -> None:
             if taken:
                 output.take_back()
             own = of_query.get(name, [])
@@ -328,6 +348,8 @@ class Stream:
             elif own:
                 numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
                 output.commit(batch, names, numbers)
+
+        side_by_side(commit, list(outputs.items()))
         with self._lock:
             self.totals.batches += 1
             self._events[group] = self._events.get(group, 0) + taken
@@ -412,9 +434,10 @@ class Stream:
             page = f.format_string(page_name("%d", "%d"), f.col("user_map_key.space"), f.col("user_map_key.page"))
             value = f.col("user_map_value.counters").cast("binary").alias("value")
             state = state.unionByName(self._variable(checkpoint, PAGES).select(bucket, page.alias("variable"), value))
-        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(StateFlusher(group), FOUND)
         outputs = {one.name: self.outputs[one.name] for one in group.queries}
-        self._commit(self._written(found, FLUSH, outputs), FLUSH, outputs, name)
+        work = StateFlusher(group, self._file_writer(outputs, name))
+        found = state.repartition("bucket").sortWithinPartitions("bucket").mapInArrow(work, FOUND)
+        self._commit(found, FLUSH, outputs, name)
 
     def _variable(self, checkpoint: str, name: str) -> DataFrame:
         """Return a variable of the state of a checkpoint."""

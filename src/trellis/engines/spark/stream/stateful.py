@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -47,7 +48,7 @@ PAGES = "rank_pages"  # the state variable of rank counters
 EVENTS = "events"  # the kind of what goes in
 NUMBERS = TAKEN, HELD, TIED = "taken", "held", "tied"  # of events that came, that are held, and that share their time
 BUCKET, MOMENT = "bucket", "moment"
-PACKED = "bucket int, kind string, newest string, total bigint, blob binary"
+PACKED = "bucket int, kind string, newest string, reached bigint, total bigint, blob binary"
 FOUND = "kind string, query string, rows bigint, name string, payload binary"
 FoundRow = tuple[str, str, int, str, bytes]
 OBSERVED = "trellis"  # what Spark's listener finds the numbers of a batch under
@@ -95,8 +96,9 @@ def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: Fi
     columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
     moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(group, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
-    rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds").drop(MOMENT)
-    pieces = rows.mapInArrow(EventPacker(group, tuple(names), settings.buckets[0], settings.keep_late), PACKED)
+    rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds")
+    packer = EventPacker(group, tuple(names), settings.buckets[0], settings.keep_late, settings.delay)
+    pieces = rows.mapInArrow(packer, PACKED)
     found = pieces.groupBy(BUCKET).transformWithStateInPandas(
         WindowStateProcessor(group, writer), FOUND, "append", "eventTime"
     )
@@ -157,13 +159,16 @@ def _bucket(group: QueryGroup, events: EventFrame, buckets: tuple[int, ...]) -> 
 class EventPacker:
     """Makes pieces of the events of a task.
 
-    `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket.
+    `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket. A
+    piece tells the watermark that the events of its task bring, which stays `delay` behind their moments: Spark's own
+    reaches it with the next batch.
     """
 
     group: QueryGroup
     names: tuple[str, ...]
     first: int
     keep_late: bool
+    delay: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the rows of a task and give a piece for each bucket."""
@@ -180,11 +185,13 @@ class EventPacker:
 
     def _pieces(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         bucket = table[BUCKET].to_numpy()
-        events = table.drop_columns([BUCKET]).rename_columns(list(self.names))
+        latest = pc.max(table[MOMENT].cast(pa.int64())).as_py()
+        reached = 0 if latest is None else max(0, latest // 1000 - self.delay)
+        events = table.drop_columns([BUCKET, MOMENT]).rename_columns(list(self.names))
         good = self.group.readable(events)
         if not good.all():
             bad = events.filter(pa.array(~good))
-            yield _piece(self.first, BAD, None, bad, bad.num_rows)
+            yield _piece(self.first, BAD, None, reached, bad, bad.num_rows)
             events, bucket = events.filter(pa.array(good)), bucket[good]
         times = self.group.line.numbers(events, self.group.time)
         wanted = self.group.wanted(events)
@@ -193,16 +200,18 @@ class EventPacker:
         for number in np.unique(bucket).tolist():
             here = bucket == number
             kept = events.filter(pa.array(here & wanted))
-            yield _piece(number, EVENTS, times[here].max().item(), kept, int(here.sum()))
+            yield _piece(number, EVENTS, times[here].max().item(), reached, kept, int(here.sum()))
 
 
-def _piece(bucket: int, kind: str, newest: Any, table: pa.Table, total: int) -> pa.RecordBatch:
+def _piece(
+    bucket: int, kind: str, newest: Any, reached: int, table: pa.Table, total: int
+) -> pa.RecordBatch:  # fmt: skip
     blob = packed(table.combine_chunks())
     columns = [
-        pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]), pa.array([total], pa.int64()),
-        pa.array([blob], pa.binary()),
+        pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]),
+        pa.array([reached], pa.int64()), pa.array([total], pa.int64()), pa.array([blob], pa.binary()),
     ]  # fmt: skip
-    return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "total", "blob"])
+    return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "reached", "total", "blob"])
 
 
 # --- State ------------------------------------------------------------------------------------------------------
@@ -277,15 +286,21 @@ class WindowStateProcessor(StatefulProcessor):
         self._handle, self._store = handle, _Store(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Hold new events; a timer gives the results that were decided before."""
+        """Hold new events, and give what is decided when they are all there.
+
+        The watermark of Spark is that of the batches before. The one that these events bring Spark has with the next
+        batch, and what is before it and comes later is late: so nothing waits for another batch. A timer gives the
+        rest, what the events of other tasks have decided.
+        """
         watermark = watermark_of(timerValues)
         with in_task():
             bucket, total, ties = Bucket(self.group, self._store), 0, TieCount()
-            tables, newest = [], []
+            tables, newest, reached = [], [], watermark
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
                 table, total = unpacked(row.blob), total + int(row.total)
+                reached = max(int(row.reached), reached or 0) or None
                 if row.kind == BAD:
-                    yield _frame([_row(OutputTable(BAD, "", table))])
+                    yield from self._given(iter([OutputTable(BAD, "", table)]))
                 else:
                     tables.append(table)
                     newest.append(json.loads(row.newest))
@@ -293,7 +308,7 @@ class WindowStateProcessor(StatefulProcessor):
                 table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
                 ties += ties_among(table, self.group.schema, self.group.partition)
                 yield from self._given(bucket.take(table, max(newest), watermark))
-                bucket.fold(watermark)
+                yield from self._given(bucket.advance(reached))
             self._finish(bucket)
         yield _frame([(kind, "", n, "", b"") for kind, n in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied))])
 
@@ -304,39 +319,19 @@ class WindowStateProcessor(StatefulProcessor):
         watermark = watermark_of(timerValues)
         with in_task():
             bucket = Bucket(self.group, self._store)
-            if watermark is not None and bucket.next_watermark is not None and bucket.next_watermark <= watermark:
-                yield from self._given(bucket.close(watermark))
+            yield from self._given(bucket.advance(watermark))
             self._finish(bucket)
 
     def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
         """Give small results as rows, many at a time, and large ones to files: the JVM would take long."""
         rows: list[FoundRow] = []
-        for row in self._rows(outs):
+        for row in found_rows(outs, self.writer, None):
             rows.append(row)
             if sum(len(payload) for *_, payload in rows) >= ROWS_BYTES:
                 yield _frame(rows)
                 rows = []
         if rows:
             yield _frame(rows)
-
-    def _rows(self, outs: Iterator[OutputTable]) -> Iterator[FoundRow]:
-        if self.writer is None:
-            yield from map(_row, outs)
-            return
-        for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
-            if kind in (LATE, REPEATED):  # which are only written on request
-                yield from map(_row, group)
-                continue
-            batches = (batch for out in group for batch in out.table.to_batches())
-            while True:
-                few = list(up_to(batches, self.writer.large))
-                if not few:
-                    break
-                if sum(batch.nbytes for batch in few) < self.writer.large:
-                    yield _row(OutputTable(kind, query, pa.Table.from_batches(few)))
-                    break
-                name, number = self.writer.write(kind, query, batch_number(), chain(few, up_to(batches, FILE_BYTES)))
-                yield kind, query, number, name, b""
 
     def _finish(self, bucket: Bucket) -> None:
         """Store the small state, and be called again when more is decided; each call of Spark's handle costs."""
@@ -359,6 +354,31 @@ class WindowStateProcessor(StatefulProcessor):
 def watermark_of(values: Any) -> Number | None:
     """Return the watermark; Spark's is 0 until events have moved it."""
     return int(values.getCurrentWatermarkInMs()) or None
+
+
+def found_rows(outs: Iterator[OutputTable], writer: FileWriter | None, batch: str | None) -> Iterator[FoundRow]:
+    """Yield rows of what a bucket gives; with a writer, large tables are written here, and unwanted ones are counted.
+
+    `batch` is the name of the batch; None: the one that the task is of.
+    """
+    if writer is None:
+        yield from map(_row, outs)
+        return
+    left = writer.large
+    for (kind, query), group in groupby(outs, lambda out: (out.kind, out.query)):
+        if not writer.takes(kind):
+            yield kind, query, sum(out.table.num_rows for out in group), "", b""
+            continue
+        batches = (batch for out in group for batch in out.table.to_batches())
+        while few := list(up_to(batches, writer.large)):
+            size = sum(one.nbytes for one in few)
+            if size < left:
+                left -= size
+                yield _row(OutputTable(kind, query, pa.Table.from_batches(few)))
+                continue
+            rest = chain(few, up_to(batches, FILE_BYTES))
+            name, number = writer.write(kind, query, batch or batch_number(), rest)
+            yield kind, query, number, name, b""
 
 
 def _row(out: OutputTable) -> FoundRow:

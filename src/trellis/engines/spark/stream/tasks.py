@@ -1,27 +1,29 @@
-"""Tasks of a stream besides holding events: write decided results, and decide the rest at the end."""
+"""Results of a stream once they are decided: written where they are few, and those that only the end decides."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.engines.spark.batch.sink import report
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
-from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number
-from trellis.engines.spark.stream.stateful import NUMBERS, PAGES, go_on_at_interrupts
+from trellis.engines.spark.stream.files import FileWriter
+from trellis.engines.spark.stream.stateful import PAGES, found_rows
 from trellis.streams.bucket import Bucket
 from trellis.streams.calendar import END
+from trellis.streams.commit_log import FLUSH
 from trellis.streams.query_group import QueryGroup
-from trellis.streams.stream_output import RESULTS, TIMEOUTS, WINDOWS
+from trellis.streams.stream_output import WINDOWS
 from trellis.streams.table_bytes import packed, unpacked
 
-TABLES = (RESULTS, WINDOWS, TIMEOUTS)
+Result = TypeVar("Result")
+AT_ONCE = 16  # files that are written side by side
 FOUND_ARROW = pa.schema(
     [
         ("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("name", pa.string()),
@@ -30,47 +32,46 @@ FOUND_ARROW = pa.schema(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class WriteDecided:
-    """Writes decided results, in tasks, and reports the files and how many rows there are of each kind.
+def reports_of(decided: pa.Table, writer: FileWriter, batch: str) -> list[dict[str, Any]]:
+    """Write, in the driver, what tasks have decided and not written themselves because it is little.
 
-    `batch` is the name of what they are of; None: of the batch of the stream that a task is of.
+    Return the files, those too that tasks have written, and how many rows there are of each kind.
     """
+    reports: list[dict[str, Any]] = []
+    held: dict[tuple[str, str], list[pa.Table]] = {}
+    for kind, query, rows, name, payload in zip(
+        *(decided.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
+    ):
+        if payload:
+            held.setdefault((kind, query), []).append(unpacked(payload))
+        else:
+            reports.append(_report(kind, query, name, rows))
 
-    writer: FileWriter
-    batch: str | None
-    keep_late: bool
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take packed results, and report the files, written here or where they were found."""
-        go_on_at_interrupts()
-        with in_task():
-            held: dict[tuple[str, str], list[pa.Table]] = {}
-            for batch in batches:
-                for kind, query, rows, name, payload in zip(
-                    *(batch.column(n).to_pylist() for n in FOUND_ARROW.names), strict=True
-                ):
-                    if name or kind in NUMBERS:
-                        yield _report(kind, query, name, rows)
-                        continue
-                    tables = held.setdefault((kind, query), [])
-                    tables.append(unpacked(payload))
-                    if sum(table.nbytes for table in tables) >= FILE_BYTES:
-                        yield self._written(kind, query, held.pop((kind, query)))
-            for (kind, query), tables in held.items():
-                yield self._written(kind, query, tables)
-
-    def _written(self, kind: str, query: str, tables: list[pa.Table]) -> pa.RecordBatch:
+    def written(kind: str, query: str, tables: list[pa.Table]) -> dict[str, Any]:
         table = pa.concat_tables(tables, promote_options="permissive")
         name, rows = "", table.num_rows
-        if rows and (kind in TABLES or self.keep_late):
-            name, rows = self.writer.write(kind, query, self.batch or batch_number(), table.to_batches())
+        if rows and writer.takes(kind):
+            name, rows = writer.write(kind, query, batch, table.to_batches())
         unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
         return _report(kind, query, name, rows, unlisted)
 
+    return reports + side_by_side(written, [(*key, tables) for key, tables in held.items()])
 
-def _report(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> pa.RecordBatch:
-    return report({"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted})
+
+def side_by_side(work: Callable[..., Result], given: Sequence[tuple[Any, ...]]) -> list[Result]:
+    """Return the answers of some work that waits for the disk, which takes several files in hardly more time than one.
+
+    All of it ends before a mistake is raised.
+    """
+    if len(given) <= 1:
+        return [work(*one) for one in given]
+    with ThreadPoolExecutor(min(AT_ONCE, len(given))) as pool:
+        waiting = [pool.submit(work, *one) for one in given]
+    return [one.result() for one in waiting]
+
+
+def _report(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> dict[str, Any]:
+    return {"kind": kind, "query": query, "name": name, "rows": rows, "unlisted": unlisted}
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,7 @@ class StateFlusher:
     """Gives the results that the end of the input decides, from the rows of the state, those of a bucket together."""
 
     group: QueryGroup
+    writer: FileWriter
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take `bucket`, `variable` and `value` of the state."""
@@ -86,8 +88,8 @@ class StateFlusher:
                 begins = [*group_begins(table, ["bucket"]).tolist(), table.num_rows]
                 for begin, end in pairwise(begins):
                     bucket = Bucket(self.group, _Read(table.slice(begin, end - begin)))
-                    for out in bucket.close(END):
-                        columns = [[out.kind], [out.query], [out.table.num_rows], [""], [packed(out.table)]]
+                    for row in found_rows(bucket.close(END), self.writer, FLUSH):
+                        columns = [[value] for value in row]
                         yield pa.RecordBatch.from_arrays(
                             [pa.array(c, fld.type) for c, fld in zip(columns, FOUND_ARROW, strict=True)],
                             schema=FOUND_ARROW,
