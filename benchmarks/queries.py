@@ -38,7 +38,7 @@ def texts(number: int) -> dict[str, str]:
 def run(quick: bool) -> list[Table]:
     spark = session(CORES)
     spark.conf.set("spark.sql.shuffle.partitions", CORES)
-    batches, size, numbers = (5, 2_000, (1, 10)) if quick else (7, 20_000, (1, 10, 100, 1000))
+    batches, size, numbers = (5, 2_000, (1, 10)) if quick else (5, 20_000, (1, 10, 100, 1000))
     files = _files(batches, size, 200)
     rows, one = [], 0.0
     few = min(ALONE, numbers[-1])

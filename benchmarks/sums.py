@@ -20,20 +20,22 @@ WINDOWS = 4  # windows in all: each is so long that its events would not be held
 def run(quick: bool, large: bool = False) -> list[Table]:
     sizes = [400_000] if quick else [1_000_000, 10_000_000, *([100_000_000] if large else [])]
     rows = [_row(n, report) for n in sizes for report in ("any", "unextendable")]
+    rows.append(_row(sizes[0], "any", overlap=4))
     notes = [
         f"{SYMBOLS} symbols with {PRICES} prices each, rising trends, COUNT(*) and AVG of a price, {WINDOWS} windows. "
         f"Batches of {BATCH:,} events by `query.arrivals`, which are made meanwhile. The first window is compared with "
-        "`detect` over its events, up to a million of them."
+        "`detect` over its events, up to a million of them. Windows that overlap have sums of their own: so many times "
+        "the distinct values are kept, and an event is added so many times."
     ]
     return [Table("Aggregates without events", rows, notes)]
 
 
-def _row(n: int, report: str) -> Row:
-    step(f"{n:,} events, REPORT {report}")
+def _row(n: int, report: str, overlap: int = 1) -> Row:
+    step(f"{n:,} events, REPORT {report}, each in {overlap} windows")
     size = n // WINDOWS
     text = (
-        f"PATTERN Trade+ t[] WHERE [symbol] AND t[i].price > t[i-1].price WITHIN {size} SLIDE {size} REPORT {report} "
-        "AGGREGATE COUNT(*), AVG(t.price)"
+        f"PATTERN Trade+ t[] WHERE [symbol] AND t[i].price > t[i-1].price WITHIN {size} SLIDE {size // overlap} "
+        f"REPORT {report} AGGREGATE COUNT(*), AVG(t.price)"
     )
     query = trellis.query(text)
     _through(query, 2 * BATCH)  # compiles
@@ -50,7 +52,8 @@ def _row(n: int, report: str) -> Row:
     found.append(arrivals.end())
     _check(query, pa.concat_tables(found), n, size)
     grown = max(memory[1:]) - memory[1] if len(memory) > 1 else 0
-    name = f"{n:,} events, REPORT {report}: at most {held:,} held, {n / taken / 1e6:.2f} million a CPU second"
+    speed = n / taken / 1e6
+    name = f"{n:,} events, REPORT {report}, overlap {overlap}: at most {held:,} held, {speed:.2f} million a CPU second"
     return Row(name, Timing(taken, taken, 1), targets=[at_most(32, "MB more than after a tenth", grown / 1e6)])
 
 
@@ -76,8 +79,8 @@ def _check(query: trellis.Query, found: pa.Table, n: int, size: int) -> None:
     first = pa.concat_tables([batch for _, batch in zip(range(0, size, BATCH), _batches(n), strict=False)]).slice(
         0, size
     )
-    wanted = query.detect(first, time="ts", event_id="id").to_arrow().to_pylist()
-    rows = [row for row in found.to_pylist() if row["window_start"] == 0]
+    whole = query.detect(first, time="ts", event_id="id").to_arrow()
+    wanted, rows = ([row for row in table.to_pylist() if row["window_start"] == 0] for table in (whole, found))
     if sorted(map(repr, rows)) != sorted(map(repr, wanted)):
         raise AssertionError("sums and events give different numbers")
 

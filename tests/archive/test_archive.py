@@ -19,7 +19,7 @@ from tests.compare import plain_rows
 from tests.profiles import examples
 from trellis.archive import Answer, Archive
 from trellis.archive.filters import Filters
-from trellis.archive.leaves import Question
+from trellis.archive.leaves import Policy, Question, Reading
 from trellis.archive.search import LeafSearch
 from trellis.archive.sizing import size_filters, thesis_size
 from trellis.archive.step_sequences import StepSequence
@@ -209,20 +209,64 @@ def test_rare_names_need_few_nodes_of_a_tree_that_is_sized_for_it(tmp_path: Path
     table = pa.table({"t": np.arange(20_000), "n": names})
     archive = Archive.build(table, tmp_path / "a", time="t", type="n", leaf=20, sizing="tree")
     assert archive.info()["height"] > 2
-    for policy in ("skip-till-any", "skip-till-next", "contiguous"):
-        for steps in (
-            "rare a, never b", "rare a, rare b, rare c", "OR(never a, rare b), NOT(w1 c), rare d",
-            "never a, w2 b, w3 c", "AND(rare a, rare b), rare c", "AND(rare a, never b)", "w2 a, rare b, w3 c",
-            "NOT(w1 a), rare b", "rare a, NOT(w1 b)",
+    leaves = archive.info()["leaves"]
+    for policy in ("skip-till-any", "skip-till-next", "contiguous", "adjacent-leaves"):
+        for steps, share in (
+            ("rare a, never b", 0.2), ("rare a, rare b, rare c", 1), ("OR(never a, rare b), NOT(w1 c), rare d", 1),
+            ("never a, w2 b, w3 c", 0.2), ("AND(rare a, rare b), rare c", 1), ("AND(rare a, never b)", 0.2),
+            ("AND(never a, w1 b, w2 c), w3 d", 0.4), ("w2 a, NOT(w1 b), never c", 0.2),
+            ("OR(never a, no b), w1 c", 0.2), ("NOT(w1 a), rare b", 1), ("rare a, NOT(w1 b)", 1),
+            ("w2 a, rare b, w3 c", 6),
         ):  # fmt: skip
-            text = f"PATTERN SEQ({steps}) SELECT {policy}"
-            walked, plain = (archive.find(text, algorithm=name) for name in ("tree", "slices"))
+            text = f"PATTERN SEQ({steps})"
+            walked, plain = (archive.find(text, policy=policy, algorithm=name) for name in ("tree", "slices"))
             assert walked.equals(plain)
-            looked_at = int(walked.schema.metadata[b"visited"])
-            if "w1" not in text and "w2 a" not in text and policy != "contiguous":
-                assert looked_at < archive.info()["leaves"]
+            assert int(walked.schema.metadata[b"visited"]) < share * leaves
+    near = archive.find("PATTERN SEQ(w2 a, rare b, w3 c) WITHIN 50", algorithm="tree")
+    assert int(near.schema.metadata[b"visited"]) < 1.2 * leaves  # of 3 names: frequent ones near the rare one only
     with pytest.raises(UsageError, match="no algorithm `three`"):
         archive.find("PATTERN SEQ(rare a, rare b)", algorithm="three")
+
+
+@examples(120)
+@given(number=st.integers(0, 10**9))
+def test_a_walk_of_the_tree_finds_what_the_slices_find(tmp_path_factory: pytest.TempPathFactory, number: int) -> None:
+    dice = random.Random(number)
+    table = events(dice.choice([1, 40, 90]), dice, dice.choice(["ABC", "ABCDEFGHIJ"]))
+    archive = built(
+        table, tmp_path_factory.mktemp("a") / "archive", leaf=dice.choice([1, 2, 3]), values=dice.choice([(), ("g",)]),
+        height=dice.choice([0, 2, 4]), fan_out=dice.choice([2, 3]),
+    )  # fmt: skip
+    if dice.random() < 0.2:
+        archive.coarsen_before(table["t"][table.num_rows // 2].as_py(), dice.choice([1, 2]))
+    for _ in range(6):
+        steps = dice.choice([
+            "A a, B b", "A a, B b, C c", "A a, A b", "OR(A a, B b), C c", "AND(A a, B b), C c", "A a, AND(B b, C c)",
+            "A a, NOT(B b), C c", "AND(A a, B b), NOT(C c), A d", "A a, OR(SEQ(B b, NOT(C c), A d), C e)",
+            "A a, NOT(C c), AND(B b, D d), NOT(A e), B f", "AND(SEQ(A a, B b), C c)", "NOT(B b), A a",
+            "A a, B+ b[], C c",
+        ])  # fmt: skip
+        where = dice.choice(["", "", " WHERE a.x > 3", " WHERE a.g = 'u'"])
+        options = {
+            "policy": dice.choice([*Policy]), "same_leaf": dice.choice([*Reading]),
+            "level": dice.choice([0, 0, 0, 1]), "first": dice.choice([None, None, 7]),
+            "last": dice.choice([None, None, 31]),
+        }  # fmt: skip
+        if dice.random() < 0.3:
+            options["within_events"] = dice.choice([0, 2, 9])
+            window = ""
+        else:
+            window = dice.choice(["", " WITHIN 4", " WITHIN 6 SLIDE 2"])
+        if dice.random() < 0.3:
+            options["minimal"] = True
+        elif options["policy"] is not Policy.NEXT and dice.random() < 0.3:
+            options["pairs"] = True
+        text = f"PATTERN SEQ({steps}){where}{window}"
+        walked, plain = (archive.find(text, algorithm=name, **options) for name in ("tree", "slices"))
+        assert walked.equals(plain), (text, options)
+        simple = {name: value for name, value in options.items() if name not in ("minimal", "pairs")}
+        answers = [archive.exists(text, algorithm=name, **simple) for name in ("tree", "slices")]
+        assert answers[0] is answers[1], (text, simple)
 
 
 def test_sizes() -> None:

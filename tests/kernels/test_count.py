@@ -10,7 +10,8 @@ import pytest
 
 from tests.kernels import naive
 from tests.kernels.cases import arrays_of, random_graph, tasks_of
-from trellis.kernels.count import passes, paths
+from trellis.kernels.count import passes, paths, shapes
+from trellis.kernels.count.abreast import count_abreast
 from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, lengths, modulo, wrapping
 from trellis.kernels.count.large import count_large
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
@@ -50,34 +51,34 @@ class Relation:
         self.graph = naive.graph_of(N, lambda x, y: bool(y >= self.later[x] and graph(x, y)))
         self.offsets, self.successors = arrays_of(self.graph)
         tails = (code, code + 1, six, zero, six)
-        shapes: dict[str, Any] = {
+        by_kind: dict[str, Any] = {
             "edges": EdgeLists(self.offsets, self.successors),
-            "tails": passes.Tails(*(a.astype(np.int32) for a in tails)),
-            "keys": passes.Tails.of_keys(code, keys),
-            "ranges": passes.Ranges(code, low, high, np.empty(0, np.int64)),
-            "gap": passes.Ranges(code, low, high, reach),
+            "tails": shapes.Tails(*(a.astype(np.int32) for a in tails)),
+            "keys": shapes.Tails.of_keys(code, keys),
+            "ranges": shapes.Ranges(code, low, high, np.empty(0, np.int64)),
+            "gap": shapes.Ranges(code, low, high, reach),
             **{
-                name: passes.Pairs(
+                name: shapes.Pairs(
                     *(a.astype(np.int32) for a in tails), above, below,
                     *(np.argsort(-a, kind="stable").astype(np.int32) for a in (above, below)), zero, name == "either",
                 )
                 for name in ("pairs", "either")
             },
         }  # fmt: skip
-        self.shape = shapes[kind]
+        self.shape = by_kind[kind]
 
-    def events(self) -> passes.EventNeighbours:
+    def events(self) -> shapes.EventNeighbours:
         nearest = passes.first_successors(self.offsets, self.successors)
-        return passes.EventNeighbours(
+        return shapes.EventNeighbours(
             self.later, nearest, latest_predecessors(self.offsets, self.successors), np.ones(N, bool)
         )
 
-    def tasks(self, single: bool, every: bool, first_end: list[int]) -> passes.PassTasks:
+    def tasks(self, single: bool, every: bool, first_end: list[int]) -> shapes.PassTasks:
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
         some, zeros = len(TASKS), np.zeros(len(TASKS), np.int64)
         starts = np.full(N, -1)
         starts[lo] = np.arange(some)
-        return passes.PassTasks(
+        return shapes.PassTasks(
             lo,
             hi,
             np.array(first_end),
@@ -115,7 +116,7 @@ def test_counts_are_the_numbers_of_paths(kind: str, seed: int, single: bool, eve
     logs = passes.count(Logs(), *given).tolist()
     assert logs == pytest.approx([log2(number) if number else float("-inf") for number in numbers])
     if kind in ("tails", "keys"):
-        assert passes.count_abreast(Floats(), *given).tolist() == numbers
+        assert count_abreast(Floats(), *given).tolist() == numbers
     weights = np.arange(2 * N, dtype=np.uint64).reshape(2, N)
     sums = [[sum(int(row[x]) for path in found for x in path) for found in all_paths] for row in weights]
     assert passes.weigh(modulo(PRIME), *given, weights).tolist() == [numbers, *sums]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kernels import naive
-from trellis.kernels.count import passes
+from trellis.kernels.count import shapes
 from trellis.kernels.index import vertices as kernel
 
 N = 16
@@ -77,7 +77,7 @@ def test_ranges_of_vertices_hold_the_values_that_follow(seed: int, keyed: bool, 
     latest = np.full(N, -1)
     wanted = [max((x for x, y in pairs if y == z), default=-1) for z in range(N)]
     if cuts == 1:
-        shape = passes.Tails(place, at_cut[0], target_end, own_begin, own_end)
+        shape = shapes.Tails(place, at_cut[0], target_end, own_begin, own_end)
         kernel.latest_of_tails(arrays, later, shape, target_begin, latest)
         assert latest.tolist() == wanted
         nearest, latest = np.full(N, -1), np.full(N, -1)
@@ -86,7 +86,7 @@ def test_ranges_of_vertices_hold_the_values_that_follow(seed: int, keyed: bool, 
         assert (latest >= 0).tolist() == [any(b == x for _, b in pairs) for x in range(N)]
     else:
         kernel.latest_of_ranges(
-            arrays, later, passes.Ranges(place, at_cut[:1], at_cut[1:], np.empty(0, np.int64)), latest
+            arrays, later, shapes.Ranges(place, at_cut[:1], at_cut[1:], np.empty(0, np.int64)), latest
         )
         assert latest.tolist() == wanted
 
@@ -105,7 +105,7 @@ def test_neighbours_of_keys() -> None:
     place, first = np.random.default_rng(2).integers(-1, 3, (2, N)).astype(np.int32)
     parts = kernel.IndexParts(np.array([0]), np.array([N]), np.array([0]), np.array([3]))
     nearest, latest = np.full(N, N), np.full(N, -1)
-    shape = passes.Tails.of_keys(place, first)
+    shape = shapes.Tails.of_keys(place, first)
     kernel.neighbours_of_tails(parts, np.arange(1, N + 1), shape, first, nearest, latest)
     graph = naive.graph_of(N, lambda x, y: bool(y > x and first[x] >= 0 and place[y] == first[x]))
     assert (nearest < N).tolist() == [bool(row) for row in graph]

@@ -21,7 +21,7 @@ from trellis.archive.step_sequences import StepSequence, is_plain, step_sequence
 from trellis.archive.store import Manifest
 from trellis.archive.tree import FilterTree
 from trellis.archive.values import LeafValues, wanted_names
-from trellis.archive.walking import WalkedTree, check_algorithm
+from trellis.archive.walking import ChosenLeaves, WalkedTree, check_algorithm
 from trellis.errors import UsageError, did_you_mean
 from trellis.events.columns.windows import DoubleWindows
 from trellis.language import syntax as s
@@ -138,15 +138,23 @@ class Answerer:
         return WalkedTree.of(self._tree(), self.contents.entries, self.contents.filters)
 
     @cached_property
-    def walks(self) -> bool:
-        """Whether walks are expected to cost less than slices; in small histories nothing is looked up to tell."""
-        return len(self.leaves) >= LEAVES_WORTH_A_WALK and self._tree().height > 0 and self.tree_index.pays()
+    def _has_nodes(self) -> bool:
+        return self._tree().height > 0
 
-    def _leaves_by(self, algorithm: str) -> Leaves:
-        """Return the leaves, whose names are looked up by slices or by walks."""
-        if algorithm == "tree" or (algorithm == "auto" and self.walks):
+    def walks(self, question: Question) -> bool:
+        """Return whether a walk is expected to cost less than slices; in small histories nothing is measured."""
+        if len(self.leaves) < LEAVES_WORTH_A_WALK or not self._has_nodes:
+            return False
+        return not any(one.untyped for one in question.sequences) and self.tree_index.pays(question, self.leaves)
+
+    def _leaves_for(self, text: Text, question: Question, options: QuestionOptions) -> Leaves:
+        """Return the leaves, or those that a walk of the tree leaves of them."""
+        by_tree = options.algorithm == "tree" or (options.algorithm == "auto" and self.walks(question))
+        if not by_tree or self._is_by_key(text, question, options):
+            return self.leaves
+        if options.level or text.untyped:  # blocks that are no nodes, and leaves that none can deny
             return replace(self.leaves, index=self.tree_index.anew())
-        return self.leaves
+        return self.tree_index.narrowed(question, self.leaves)
 
     @cached_property
     def schema(self) -> Schema:
@@ -206,7 +214,7 @@ class Answerer:
             bool(text.partition),
         )  # fmt: skip
         factor = self.manifest.fan_out**options.level
-        leaves = self._leaves_by(options.algorithm)
+        leaves = self._leaves_for(text, question, options)
         return LeafSearch(question, leaves if options.level == 0 else leaves.coarser(factor))
 
     def number(self, moment: Any) -> Any:
@@ -258,7 +266,7 @@ class Answerer:
                 else search.intervals()
             )  # fmt: skip
         rows = self._rows(search.leaves, intervals.some(slice(0, options.limit)))
-        if isinstance(search.leaves.index, WalkedTree):
+        if isinstance(search.leaves.index, WalkedTree | ChosenLeaves):
             return rows.replace_schema_metadata({"visited": str(search.leaves.index.visited)})
         return rows
 

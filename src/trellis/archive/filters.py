@@ -93,8 +93,8 @@ class Filters:
         kernel.slice_filters(np.ascontiguousarray(rows), tiles)
         return cls(bits, hashes, list(tiles), len(rows))
 
-    def has(self, names: Iterable[str], begin: int = 0) -> NDArray[np.bool_]:
-        """Return which leaves may hold one of some names, wherever a question begins."""
+    def has(self, names: Iterable[str]) -> NDArray[np.bool_]:
+        """Return which leaves may hold one of some names."""
         return self.has_items(hashes_of(pa.array(list(names), pa.large_string())))
 
     def places(self, names: Iterable[str]) -> Ints:

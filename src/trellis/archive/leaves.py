@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.archive.filters import Filters
 from trellis.archive.step_sequences import Names, StepSequence
-from trellis.archive.values import LeafValues, ValuedName
+from trellis.archive.values import ChosenValues, LeafValues, ValuedName
 from trellis.events.columns.windows import DoubleWindows
 
 Ints = NDArray[np.int64]
@@ -72,32 +72,32 @@ class Leaves:
     last: Ints
     since: NDArray[Any]
     until: NDArray[Any]
-    values: LeafValues | None = None
+    values: LeafValues | ChosenValues | None = None
 
     def __len__(self) -> int:
         return len(self.first)
 
-    def has(self, names: Names, begin: int = 0) -> Flags:
-        """Return which leaves may hold a name; an index may leave out those before `begin`."""
+    def has(self, names: Names) -> Flags:
+        """Return which leaves may hold a name."""
         if names is None:
             return np.ones(len(self), np.bool_)
         if isinstance(self.index, _Blocks):
             return self.index.has(names)
         plain = frozenset(name for name in names if isinstance(name, str))
-        flags = self.index.has(plain, begin) if plain or not names else np.zeros(len(self), np.bool_)
+        flags = self.index.has(plain) if plain or not names else np.zeros(len(self), np.bool_)
         for name in names:
             if isinstance(name, ValuedName):
-                held = self.index.has(frozenset({name.name}), begin)
+                held = self.index.has(frozenset({name.name}))
                 flags = flags | (held if self.values is None else held & self.values.may_hold(name))
         return flags
 
-    def places(self, names: Names, begin: int = 0) -> Ints:
-        """Return the leaves that may hold a name, in order; an index may leave out those before `begin`."""
+    def places(self, names: Names) -> Ints:
+        """Return the leaves that may hold a name, in order."""
         if isinstance(self.index, Filters) and names is not None:
             plain = [name for name in names if isinstance(name, str)]
             if len(plain) == len(names):
                 return self.index.places(plain)
-        return np.flatnonzero(self.has(names, begin))
+        return np.flatnonzero(self.has(names))
 
     def coarser(self, factor: int) -> Leaves:
         """Return blocks of leaves in place of leaves; one that stands for as many, or more, is a block of its own."""
@@ -113,8 +113,8 @@ class Leaves:
 class NameIndex(Protocol):
     """An index of the leaves that may hold a name."""
 
-    def has(self, names: frozenset[str], begin: int = 0) -> Flags:
-        """Return which leaves may hold one of some names; from `begin` on never wrongly that one does not."""
+    def has(self, names: frozenset[str]) -> Flags:
+        """Return which leaves may hold one of some names; never wrongly that one does not."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Blocks:
     leaves: Leaves
     begins: Ints
 
-    def has(self, names: Names, begin: int = 0) -> Flags:
+    def has(self, names: Names) -> Flags:
         flags = self.leaves.has(names)
         return np.logical_or.reduceat(flags, self.begins) if len(self.begins) else flags
 

@@ -90,10 +90,7 @@ class LeafSearch:
 
     def _plain(self, sequence: StepSequence) -> LeafIntervals:
         """Return starts and ends of single steps one after another, by lists of their leaves."""
-        lists: list[Ints] = []
-        for block in sequence.blocks:  # a step comes no earlier than the first place of the one before it
-            begin = 0 if not lists else int(lists[-1][0]) if len(lists[-1]) else len(self.leaves)
-            lists.append(self._places(block[0], begin))
+        lists = [self._places(block[0]) for block in sequence.blocks]
         start, end = lists[0].copy(), lists[0].copy()
         apart = int(self.question.reading is Reading.NO)
         for leaves, loose in zip(lists[1:], sequence.loose, strict=True):
@@ -111,11 +108,11 @@ class LeafSearch:
             last, number = own[behind - 1], behind - np.searchsorted(own, end)
         return LeafIntervals(start, end, last, number, np.ones(len(start), np.bool_))
 
-    def _places(self, names: Names, begin: int) -> Ints:
-        """Return the leaves in which a step may be; those before `begin` may be left out."""
+    def _places(self, names: Names) -> Ints:
+        """Return the leaves in which a step may be."""
         question = self.question
         if all(bound is None for bound in (question.begin, question.end, question.first, question.last)):
-            return self.leaves.places(names, begin)
+            return self.leaves.places(names)
         return np.flatnonzero(self.leaves.has(names) & self.usable)
 
     def pairs(self, limit: int | None = None) -> LeafIntervals:

@@ -201,6 +201,18 @@ class LeafValues:
         return flags
 
 
+@dataclass(frozen=True)
+class ChosenValues:
+    """The same of some leaves."""
+
+    values: LeafValues | ChosenValues
+    chosen: Ints
+
+    def may_hold(self, wanted: ValuedName) -> Flags:
+        """Return which of them may hold an event of a name that meets its conditions."""
+        return self.values.may_hold(wanted)[self.chosen]
+
+
 def _written(column: Column, constant: Constant) -> str | None:
     """Return a constant as the values of a column are written, if it can be."""
     given = constant.value

@@ -15,6 +15,7 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def _ask_numba() -> None:
 
 
 def _build(fresh: Path, verbose: bool) -> None:
-    from trellis.compiled.cases import shares
+    from trellis.compiled.cases import steps
     from trellis.kernels import jit
     from trellis.kernels.cache import FOR_BUILDING
 
@@ -72,25 +73,29 @@ def _build(fresh: Path, verbose: bool) -> None:
     os.environ[FOR_BUILDING] = str(fresh)
     jit._told.set()  # it is said already
     gc.disable()
-    own, *others = shares()
     forked = multiprocessing.get_context("fork")  # nothing has started a thread yet
-    helpers = [forked.Process(target=_run, args=(share, verbose)) for share in others]
-    for helper in helpers:
-        helper.start()
-    _run(own, verbose)
-    for helper in helpers:
-        helper.join()
-        if helper.exitcode:
-            raise SystemExit("Not all kernels could be compiled: see the message above.")
+    all_steps = steps()
+    left = forked.Value("i", len(all_steps))
+    helper = forked.Process(target=_run, args=(all_steps[::-1], left, verbose))
+    helper.start()
+    _run(all_steps, left, verbose)
+    helper.join()
+    if helper.exitcode:
+        raise SystemExit("Not all kernels could be compiled: see the message above.")
     if _made_of() != made_of:
         raise SystemExit("The kernels changed while they were compiled: run this again.")
     (fresh / MADE_OF).write_text(made_of)
 
 
-def _run(share: Iterable[tuple[str, Callable[[], None]]], verbose: bool) -> None:
+def _run(steps: Iterable[tuple[str, Callable[[], None]]], left: Synchronized[int], verbose: bool) -> None:
+    """Run steps while any are left; another process begins at their other end."""
     warnings.simplefilter("ignore")  # about the events of the cases, which nobody asked for
     seconds = _seconds_by_kernel() if verbose else {}
-    for name, step in share:
+    for name, step in steps:
+        with left.get_lock():
+            if left.value == 0:
+                break
+            left.value -= 1
         begin = time.process_time()
         step()
         if verbose:

@@ -122,11 +122,11 @@ class Cluster:
     def start_java(self, name: str, main: str, *arguments: str) -> None:
         self.start(name, SPARK_HOME / "bin" / "spark-class", f"org.apache.spark.{main}", *arguments)
 
-    def start_worker(self, name: str) -> None:
-        """Start a worker with one core, whose executors leave their logs below its name."""
-        web, cores, memory = ("--webui-port", "0"), ("--cores", "1"), ("--memory", "700m")
+    def start_worker(self, name: str, cores: int = 1, memory: str = "700m") -> None:
+        """Start a worker, whose executors leave their logs below its name."""
+        web, has = ("--webui-port", "0"), ("--cores", str(cores), "--memory", memory)
         host, work = ("--host", "127.0.0.1"), ("--work-dir", str(self.directory / f"{name}-work"))
-        self.start_java(name, "deploy.worker.Worker", *host, *web, *cores, *memory, *work, self.master)
+        self.start_java(name, "deploy.worker.Worker", *host, *web, *has, *work, self.master)
 
     def start_connect(self, name: str, master: str, conf: dict[str, Any], **environment: str) -> str:
         """Start a Spark Connect server, and return its address."""

@@ -43,6 +43,24 @@ def test_large_groups_are_counted_in_tiles_and_small_ones_as_ever(
     assert max(map(int, here.counts().to_arrow()["count_text"].to_pylist())) > 2**64  # several words for a number
 
 
+def test_trends_of_a_large_group_are_given_by_rank(spark: SparkSession) -> None:
+    """From the tiles that they go through, with the same rows as in this process; so are those of small groups."""
+    table = transfers(1500)
+    frame = spark.createDataFrame(table).repartition(2)
+    conditions = "t[i].src = t[i-1].dest AND t[i].x > t[i-1].x AND t[i].x < t[i-1].x + 0.1"
+    query = trellis.query(f"PATTERN T+ t[] WHERE [bank] AND {conditions} RETURN SUM(t.x) AS total")
+    here, there = query.detect(table, time="ts", event_id="id"), query.detect(frame, time="ts", event_id="id")
+    there.tasks = TaskSettings(tile=TileSize(500))
+    drawn = here.sample(40, seed=1).to_arrow()
+    assert there.sample(40, seed=1).to_arrow().equals(drawn)
+    assert max(drawn["length"].to_pylist()) > 2
+    assert there.picked_events({1: [7]}).equals(here.picked_events({1: [7]}))
+    there = trellis.query("PATTERN T+ t[] WHERE t[i].src >= t[i-1].src").detect(frame, time="ts", event_id="id")
+    there.tasks = TaskSettings(tile=TileSize(700))
+    with pytest.raises(DataError, match=r"fewer than 2\^62, and there are about 2\^"):
+        there.picked_events({0: [0]})
+
+
 def test_what_cannot_be_tiled_is_refused_with_its_size(spark: SparkSession) -> None:
     frame = spark.range(200_000).selectExpr("id AS ts", "id", "id AS x")
     trends = trellis.query("PATTERN T+ t[] WHERE t[i].x > t[i-1].x REPORT maximal").detect(frame, event_id="id")

@@ -4,9 +4,9 @@ A task is a range `[lo, hi)` of events whose paths are counted together: a windo
 within its span (`single`). A path of a task starts at an event without predecessor in it (at `lo` if single; anywhere
 if `every`), and ends at an event without successor in it that is not before `first_end` (anywhere if `every`).
 
-`passes` has one backward pass over the events for each shape of the relation (`EdgeLists`, `Tails`, `Ranges`,
-`Pairs`), compiled for each algebra of `algebra`. `large` is the pass over one task of millions of events.
-`paths` works on listed edges.
+`passes` has one backward pass over the events for each shape of the relation in `shapes` (`EdgeLists`, `Tails`,
+`Ranges`, `Pairs`, whose pass is in `pairs`), compiled for each algebra of `algebra`. `abreast` counts windows that
+overlap together, and `large` one task of millions of events. `paths` works on listed edges.
 
 Arrays
 ------

@@ -5,7 +5,7 @@ are taken block by block, from the last to the first. Inside a block a tree over
 small enough for the caches. What later blocks have is read from two flat arrays, the values of the vertices and the
 sums of `BUCKET` vertices each, for all events of a block at once: none of these reads waits for another.
 
-The shape is `trellis.kernels.count.passes.Tails` with one segment, and the rules are those of `one_pass` there.
+The shape is `trellis.kernels.count.shapes.Tails` with one segment, and the rules are those of `one_pass` there.
 """
 
 from __future__ import annotations

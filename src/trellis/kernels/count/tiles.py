@@ -69,8 +69,14 @@ def solve_tile(tick, place, low, high, every, moduli, words, logs):
         What numbers are counted modulo; 0: modulo 2**64.
     words, logs : uint64 (events, words), float64 (events,)
         The numbers, and their binary logarithms.
+
+    Returns
+    -------
+    bool (events,)
+        Whether nothing follows an event.
     """
     events, count, width = tick.shape[0], 0, moduli.shape[0]
+    ends = np.zeros(events, np.bool_)
     for x in range(events):
         count += place[x] >= 0
     tree, tree_logs = np.zeros((2 * count, width), np.uint64), np.full(2 * count, -np.inf)
@@ -81,7 +87,8 @@ def solve_tile(tick, place, low, high, every, moduli, words, logs):
             begin -= 1
         for x in range(begin, end):
             _add_range(words, logs, x, tree, tree_logs, low[x], high[x], moduli)
-            if every or logs[x] == -np.inf:
+            ends[x] = logs[x] == -np.inf
+            if every or ends[x]:
                 for w in range(width):
                     total = words[x, w] + np.uint64(1)
                     words[x, w] = np.uint64(0) if moduli[w] != 0 and total == moduli[w] else total
@@ -93,6 +100,60 @@ def solve_tile(tick, place, low, high, every, moduli, words, logs):
                     _add(tree, tree_logs, node, words, logs, x, moduli)
                     node >>= 1
         end = begin
+    return ends
+
+
+@njit(cache=True, nogil=True)
+def walk_tile(tick, place, low, high, starts, ends, every, numbers, begins, ranks):
+    """Follow trends through a tile, by their ranks among those that go on in the same way.
+
+    Parameters
+    ----------
+    tick : int32 (events,)
+        Rising numbers, equal where neither of two events comes first.
+    place, low, high : int64 (events,)
+        The place of each event in the order of values, -1 for none; what may follow it stands from `low` to before
+        `high`.
+    starts, ends : bool (events,)
+        Whether a trend begins with an event, and whether nothing follows it.
+    every : bool
+        Whether a trend may end anywhere.
+    numbers : uint64 (events,)
+        How many trends go on from each event.
+    begins : int64 (trends, 2)
+        The places from which on, and before which, the next event of each trend stands; -1 for one that begins here.
+    ranks : uint64 (trends,)
+        Its rank among the trends that go on with an event of this tile or of a later one; in place, among those left.
+
+    Returns
+    -------
+    events, bounds : int64 (found,), int64 (trends + 1,)
+        The events of the trends in this tile: those of trend `i` from `bounds[i]` to before `bounds[i + 1]`.
+    done : bool (trends,)
+        Whether a trend ends here.
+    """
+    trends, count = begins.shape[0], 0
+    found, bounds = np.empty(64, np.int64), np.zeros(trends + 1, np.int64)
+    done = np.zeros(trends, np.bool_)
+    for i in range(trends):
+        first, last, x = begins[i, 0], begins[i, 1], 0
+        while x < tick.shape[0] and not done[i]:
+            fits = starts[x] if first < 0 else first <= place[x] < last
+            if not fits or ranks[i] >= numbers[x]:
+                ranks[i] -= numbers[x] if fits else np.uint64(0)
+                x += 1
+                continue
+            if count == found.shape[0]:
+                found = np.append(found, np.empty(count, np.int64))
+            found[count] = x
+            count += 1
+            done[i] = ranks[i] == 0 if every else ends[x]
+            ranks[i] -= np.uint64(every and not done[i])
+            first, last, now = low[x], high[x], tick[x]
+            while x < tick.shape[0] and tick[x] == now:
+                x += 1
+        bounds[i + 1] = count
+    return found[:count], bounds, done
 
 
 @njit(cache=True, nogil=True)

@@ -1,6 +1,6 @@
 """A pass over events that three inequalities relate: divide and conquer over time, and again over one of the values.
 
-It is the pass of `trellis.kernels.count.passes.Pairs` with one more comparison. Where the events before a time gather
+It is the pass of `trellis.kernels.count.shapes.Pairs` with one more comparison. Where the events before a time gather
 from those behind it, all of them stand in one list by the second value; that list is halved in turn, and within it the
 events of the first half are taken up by the third value, falling, into a Fenwick tree over the first.
 """
@@ -14,7 +14,8 @@ from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
-from trellis.kernels.count.passes import CROSS, FEW, MERGE, SERVE, _merge, _of_task, _part, one_pass
+from trellis.kernels.count.pairs import CROSS, FEW, MERGE, SERVE, merge_runs, order_of_task, part_runs
+from trellis.kernels.count.passes import one_pass
 from trellis.kernels.jit import njit
 
 RUN = 32  # events of a list whose pairs are simply tried
@@ -53,7 +54,7 @@ def _pass_triples(algebra, shape, events, tasks, t, extra, source, values):
     """Divide the events at a time, as for `Pairs`."""
     lo, later, above, below = tasks.lo[t], events.later, shape.above, shape.below
     n = tasks.hi[t] - lo
-    by_above, by_below = _of_task(shape.by_above, tasks, t), _of_task(shape.by_below, tasks, t)
+    by_above, by_below = order_of_task(shape.by_above, tasks, t), order_of_task(shape.by_below, tasks, t)
     gathered, tree = np.full(n, algebra.zero), np.full(tasks.width[t], algebra.zero)
     spare, items = np.empty(n, np.int32), np.empty(n, np.int32)
     stack = np.empty((256, 4), np.int64)
@@ -63,8 +64,8 @@ def _pass_triples(algebra, shape, events, tasks, t, extra, source, values):
         depth -= 1
         what, a, middle, b = stack[depth]
         if what == MERGE:
-            _merge(by_above, above, lo, spare, a, middle, b)
-            _merge(by_below, below, lo, spare, a, middle, b)
+            merge_runs(by_above, above, lo, spare, a, middle, b)
+            merge_runs(by_below, below, lo, spare, a, middle, b)
         elif what == CROSS:
             _listed(shape, lo, by_above, by_below, a, middle, b, items)
             _cross(algebra, shape, tasks, t, source, gathered, tree, middle, items[: b - a], spare)
@@ -76,8 +77,8 @@ def _pass_triples(algebra, shape, events, tasks, t, extra, source, values):
                 middle -= 1
             if middle == a:
                 middle = later[lo + a] - lo
-            _part(by_above, spare, a, middle, b)
-            _part(by_below, spare, a, middle, b)
+            part_runs(by_above, spare, a, middle, b)
+            part_runs(by_below, spare, a, middle, b)
             stack[depth] = (MERGE, a, middle, b)
             stack[depth + 1] = (SERVE, a, 0, middle)
             stack[depth + 2] = (CROSS, a, middle, b)

@@ -312,7 +312,7 @@ def neighbours_of_tails(parts, later, shape, target_begin, nearest, latest):
     """Set `nearest` and `latest` of an event that has a successor or a predecessor in its part to the event itself.
 
     That is enough where each part is one window: two scans, with the highest vertex so far of each segment, and then
-    the lowest that follows an event. `shape` is `trellis.kernels.count.passes.Tails`; see `latest_of_ranges`.
+    the lowest that follows an event. `shape` is `trellis.kernels.count.shapes.Tails`; see `latest_of_ranges`.
     """
     begin, end, offset, width = parts.begin, parts.end, parts.offset, parts.width
     place, first, last, own = shape.place, shape.first, shape.last, shape.own
@@ -388,7 +388,7 @@ def latest_of_ranges(parts, later, shape, latest):
         The parts.
     later : int64 (events,)
         The first event of a later time.
-    shape : trellis.kernels.count.passes.Ranges
+    shape : trellis.kernels.count.shapes.Ranges
         Where events and their successors stand in the index.
     latest : int64 (events,)
         What is raised; -1 at first.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import encode
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.count import passes
+from trellis.kernels.count import shapes
 from trellis.kernels.event_graph.positions import lay_out
 from trellis.kernels.events.partitions import later_times
 from trellis.language.bound import BoundQuery
@@ -173,7 +173,7 @@ def _step(
     if index is None or isinstance(index.shape, DIVIDED):
         return None
     shape = index.shape
-    if isinstance(shape, passes.Tails):
+    if isinstance(shape, shapes.Tails):
         return _Step(index, adjacency.takes, shape.place, shape.own, shape.own_end, [(shape.first, shape.last)])
     return _Step(index, adjacency.takes, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))
 
@@ -246,9 +246,9 @@ class _ArrivalVertices:
                 used[source] += 1
         width = widths.sum(axis=0)
         shape = (
-            passes.Tails(place, first[0], last[0], own, own_end)
+            shapes.Tails(place, first[0], last[0], own, own_end)
             if tails
-            else passes.Ranges(place, first, last, np.empty(0, np.int64))
+            else shapes.Ranges(place, first, last, np.empty(0, np.int64))
         )
         parts = Parts(begin, end, offset, width, given.of_task)
         return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts)
@@ -269,7 +269,7 @@ class _ArrivalVertices:
     def _ranges_from(self, steps: dict[tuple[int, int], _Step], position: int) -> int:
         return sum(len(step.ranges) for (source, _), step in steps.items() if source == position)
 
-    def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> passes.EventNeighbours:
+    def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> shapes.EventNeighbours:
         """Return where paths may begin and end, as the first successor and the last predecessor that tell it."""
         size = len(self)
         later = self.begins[later_times(events.ticks, events.bounds)[self.events]]
@@ -284,7 +284,7 @@ class _ArrivalVertices:
             if arrival.source is None:
                 before = again.index.events.latest[at] if again is not None and not every else np.full(len(at), -1)
                 latest[here] = np.where(before < 0, -1, self.begins[before])
-        return passes.EventNeighbours(later, nearest, latest, np.ones(size, np.bool_))
+        return shapes.EventNeighbours(later, nearest, latest, np.ones(size, np.bool_))
 
 
 def _no_parts(events: Slice, tasks: int) -> Parts:

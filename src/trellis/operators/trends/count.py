@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
-from trellis.kernels.count import passes, paths
+from trellis.kernels.count import passes, paths, shapes
+from trellis.kernels.count.abreast import ABREAST, count_abreast
 from trellis.kernels.count.algebra import NO_PATH, Floats, Logs, Modulo, lengths, modulo, wrapping
-from trellis.kernels.count.passes import ABREAST
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.operators.exact import ADDED, LARGE, SMALL, Residues, prime_below, primes_for, reconstruct
 from trellis.operators.trends.graph import EventGraph
@@ -27,21 +27,21 @@ Weights = Callable[[int], Residues]
 
 
 class SuccessorRelation(Protocol):
-    """The relation of events to their successors, in one of the shapes of `trellis.kernels.count.passes`."""
+    """The relation of events to their successors, in one of `trellis.kernels.count.shapes`."""
 
     @property
     def shape(self) -> tuple[object, ...]:
         """The arrays by which successors are found."""
 
     @property
-    def events(self) -> passes.EventNeighbours:
+    def events(self) -> shapes.EventNeighbours:
         """The neighbours of each event, and whether it is usable."""
 
     @property
     def one_segment(self) -> bool:
         """Whether the shape is `Tails`, with the vertices of a part in one segment."""
 
-    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
+    def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks as the passes take them."""
 
 
@@ -54,13 +54,13 @@ class GraphRelation:
         self.shape = EdgeLists(graph.offsets, graph.successors)
         none = np.empty(0, np.int64)
         nearest = passes.first_successors(graph.offsets, graph.successors)
-        self.events = passes.EventNeighbours(none, nearest, graph.latest, events.usable)
+        self.events = shapes.EventNeighbours(none, nearest, graph.latest, events.usable)
 
-    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
+    def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks as the passes take them; there is no index to find parts of."""
         none = np.empty(0, np.int64)
         starts = tasks.starting(len(self.events.usable))
-        return passes.PassTasks(
+        return shapes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, none, none, none, none, starts, tasks.single, tasks.every
         )
 
@@ -84,7 +84,7 @@ class Counter:
         """Whether HAVING leaves out any length."""
         return self.least > 1 or self.most < NO_BOUND
 
-    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], passes.EventNeighbours, passes.PassTasks]:
+    def _arguments(self, tasks: TrendTasks) -> tuple[tuple[object, ...], shapes.EventNeighbours, shapes.PassTasks]:
         return (self.relation.shape, self.relation.events, self.relation.tasks(tasks))
 
     def approximate(self) -> NDArray[np.float64]:
@@ -103,7 +103,7 @@ class Counter:
         totals = np.empty(len(tasks), type(algebra.zero))
         if divided is None:
             totals[order] = self._on_threads(
-                sorted_, lambda some: passes.count_abreast(algebra, shape, events, some)
+                sorted_, lambda some: count_abreast(algebra, shape, events, some)
             )  # fmt: skip
         else:
             from trellis.kernels.count.divided import count_divided  # windows never need it
@@ -115,7 +115,7 @@ class Counter:
         """Return the order in which tasks are counted several at a time, if so, these, and what divided take."""
         shape, given = self.relation.shape, self.relation.tasks(tasks)
         divided = self._by_division(given)
-        if divided is None and not isinstance(shape, passes.Tails):
+        if divided is None and not isinstance(shape, shapes.Tails):
             return None, tasks, None
         order = np.lexsort((given.lo, given.part, given.offset))
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0
@@ -124,12 +124,12 @@ class Counter:
         sorted_ = tasks.chosen(order)
         return order, sorted_, None if divided is None else (*divided, self.relation.tasks(sorted_))
 
-    def _by_division(self, tasks: passes.PassTasks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    def _by_division(self, tasks: shapes.PassTasks) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
         """Return places and ranges of successors, where spans are long beside the attribute vertices that there are."""
         shape, size = self.relation.shape, len(self.relation.events.usable)
-        if not tasks.single or not len(tasks.lo) or not isinstance(shape, passes.Tails | passes.Ranges):
+        if not tasks.single or not len(tasks.lo) or not isinstance(shape, shapes.Tails | shapes.Ranges):
             return None
-        if isinstance(shape, passes.Ranges) and len(shape.reach):
+        if isinstance(shape, shapes.Ranges) and len(shape.reach):
             return None
         if self.sizes.divided_events * int(tasks.width.max()) > float((tasks.hi - tasks.lo).mean()):
             return None
@@ -138,7 +138,7 @@ class Counter:
             return None
         return shape.place, np.atleast_2d(shape.first), np.atleast_2d(shape.last)
 
-    def _on_threads(self, tasks: TrendTasks, count: Callable[[passes.PassTasks], np.ndarray]) -> np.ndarray:
+    def _on_threads(self, tasks: TrendTasks, count: Callable[[shapes.PassTasks], np.ndarray]) -> np.ndarray:
         """Count tasks, runs of equal size at once where they are worth it."""
         sizes = np.cumsum(tasks.hi - tasks.lo)
         if self.threads < 2 or len(tasks) < 2 * self.threads or sizes[-1] < self.sizes.thread_events:
@@ -321,7 +321,7 @@ class Counter:
 def _beginning(relation: SuccessorRelation, tasks: TrendTasks) -> TrendTasks:
     """Return the tasks of spans without those at whose start no complete trend begins, as far as that is soon told."""
     shape = relation.shape
-    if not tasks.single or tasks.every or not relation.one_segment or not isinstance(shape, passes.Tails):
+    if not tasks.single or tasks.every or not relation.one_segment or not isinstance(shape, shapes.Tails):
         return tasks
     if not ((shape.place < 0) | (shape.first >= shape.last) | (shape.first > shape.place)).all():
         return tasks  # an event could follow itself, but for its time: the relation may not be transitive

@@ -22,7 +22,7 @@ from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode
 from trellis.events.columns.ordering import small_argsort
 from trellis.events.gaps import gap_of
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.count import passes
+from trellis.kernels.count import passes, shapes
 from trellis.kernels.count.algebra import lengths
 from trellis.kernels.count.triples import Triples
 from trellis.kernels.events.partitions import later_times, partition_ends
@@ -35,8 +35,8 @@ from trellis.plan.sizes import USUAL, Sizes
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Shape = passes.Tails | passes.Ranges | passes.Pairs | Triples
-DIVIDED = passes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
+Shape = shapes.Tails | shapes.Ranges | shapes.Pairs | Triples
+DIVIDED = shapes.Pairs | Triples  # shapes of divide and conquer: successors are not ranges of vertices
 LEAST = 512  # events of a part at least, where tasks overlap
 
 
@@ -58,9 +58,9 @@ class Parts:
         """How many events stand in the index, those of several parts as often."""
         return int((self.end - self.begin).sum())
 
-    def as_tasks(self) -> passes.PassTasks:
+    def as_tasks(self) -> shapes.PassTasks:
         """Each part as a task of its own."""
-        return passes.PassTasks(
+        return shapes.PassTasks(
             self.begin, self.end, self.begin, self.begin, self.end, self.offset, self.width, np.empty(0, np.int64),
             False, True,
         )  # fmt: skip
@@ -88,14 +88,14 @@ class AttributeIndex:
     kind: str
     keyed: bool
     shape: Shape
-    events: passes.EventNeighbours
+    events: shapes.EventNeighbours
     parts: Parts
 
-    def tasks(self, tasks: TrendTasks) -> passes.PassTasks:
+    def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks, all or some of those that the index was built for, as the passes take them."""
         part = self.parts.of_task[tasks.number]
         parts = self.parts
-        return passes.PassTasks(
+        return shapes.PassTasks(
             tasks.lo, tasks.hi, tasks.first_end, parts.begin[part], parts.end[part], parts.offset[part],
             parts.width[part], tasks.starting(len(self.events.usable)), tasks.single, tasks.every,
         )  # fmt: skip
@@ -108,7 +108,7 @@ class AttributeIndex:
     @property
     def tails(self) -> bool:
         """Whether the successors of every event reach to the end of a segment."""
-        return isinstance(self.shape, passes.Tails)
+        return isinstance(self.shape, shapes.Tails)
 
     @property
     def one_segment(self) -> bool:
@@ -164,7 +164,7 @@ def index_adjacency(
         known = _with_neighbours(events, mirrored, shape, parts, target, single)
     else:
         none = np.empty(0, np.int64)
-        known = passes.EventNeighbours(none, none, none, events.usable)
+        known = shapes.EventNeighbours(none, none, none, events.usable)
     return AttributeIndex(kind, keyed, shape, known, parts)
 
 
@@ -226,21 +226,21 @@ def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | No
 
 def _with_neighbours(
     events: Slice, mirrored: _Relation | None, shape: Shape, parts: Parts, target: Small, single: bool
-) -> passes.EventNeighbours:
+) -> shapes.EventNeighbours:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
     later = later_times(events.ticks, events.bounds)
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
-    known = passes.EventNeighbours(later, nearest, latest, events.usable)
+    known = shapes.EventNeighbours(later, nearest, latest, events.usable)
     arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)
-    if isinstance(shape, passes.Tails) and not single and len(parts) == len(parts.of_task):
+    if isinstance(shape, shapes.Tails) and not single and len(parts) == len(parts.of_task):
         vertices.neighbours_of_tails(arrays, later, shape, target, nearest, latest)
         return known
     passes.nearest_successors(lengths(False), shape, known, parts.as_tasks(), nearest)
     if isinstance(shape, DIVIDED):
         assert mirrored is not None
         latest[:] = n - 1 - _mirrored_nearest(events, mirrored, parts)[::-1]
-    elif isinstance(shape, passes.Tails):
+    elif isinstance(shape, shapes.Tails):
         vertices.latest_of_tails(arrays, later, shape, target, latest)
     else:
         vertices.latest_of_ranges(arrays, later, shape, latest)
@@ -357,14 +357,14 @@ class _Layout:
             )
             return self._ranges(place, np.stack(low), np.stack(high)), width, target
         if not others:
-            return passes.Tails(place, at_cut[0], target_end, own, own_end), width, target
+            return shapes.Tails(place, at_cut[0], target_end, own, own_end), width, target
         above = _in_a_row(others[0].value)
         below = np.where(self.relation.gives, others[0].cuts[0], HIGHEST)
         every = np.ones(self.n, np.bool_)
         by_above, by_below = (self._spread(_falling(codes), every)[0] for codes in (above, below))
         shared = (place, at_cut[0], target_end, own, own_end, above, below, by_above, by_below)
         if len(others) == 1:
-            return passes.Pairs(*shared, target, self.relation.either), width, target
+            return shapes.Pairs(*shared, target, self.relation.either), width, target
         third = np.where(self.relation.gives, others[1].cuts[0], HIGHEST)
         return Triples(*shared, _in_a_row(others[1].value), third), width, target
 
@@ -385,7 +385,7 @@ class _Layout:
         begin, end = int(self.begin[0]) + shift, int(self.end[0]) + shift
         own_end[begin:end] = number
         target_end[begin:end] = np.where(self.relation.gives[int(self.begin[0]) : int(self.end[0])], number, 0)
-        return passes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
+        return shapes.Tails(place, at_cut, target_end, own, own_end), np.array([number]), target
 
     def _both(self, function: Callable[..., Any], *arguments: Sequence[Any]) -> list[Any]:
         """Return the results of a function for two arguments, at once where they are large."""
@@ -394,17 +394,17 @@ class _Layout:
         with ThreadPoolExecutor(2) as pool:
             return list(pool.map(function, *arguments))
 
-    def _by_key(self) -> tuple[passes.Tails, Ints, Small]:
+    def _by_key(self) -> tuple[shapes.Tails, Ints, Small]:
         """A vertex for each key; without keys one for all."""
         place, first = self.own, self.target
         if not self.relation.keyed:
             place, first = (self._copied(flags) for flags in (self.relation.takes, self.relation.gives))
-        return passes.Tails.of_keys(place, first), self.number, first
+        return shapes.Tails.of_keys(place, first), self.number, first
 
-    def _ranges(self, place: Small, first: Small, last: Small) -> passes.Ranges:
+    def _ranges(self, place: Small, first: Small, last: Small) -> shapes.Ranges:
         """Return ranges of vertices; nothing that is out of reach follows."""
         none = np.empty(0, np.int64)
-        return passes.Ranges(place, first, last, none if self.relation.reach is None else self.relation.reach)
+        return shapes.Ranges(place, first, last, none if self.relation.reach is None else self.relation.reach)
 
     def _copied(self, flags: Flags) -> Small:
         """Return 0 where a flag is set and -1 elsewhere, for each event of each part."""
@@ -448,7 +448,7 @@ def _mirrored_nearest(events: Slice, mirrored: _Relation, parts: Parts) -> Ints:
     layout = _Layout(mirrored, n - parts.end[::-1], n - parts.begin[::-1], partition_ends(bounds, n))
     shape, width, _ = layout.shape()
     nearest = np.full(n, n, np.int64)
-    known = passes.EventNeighbours(later, nearest, nearest, events.usable[::-1].copy())
+    known = shapes.EventNeighbours(later, nearest, nearest, events.usable[::-1].copy())
     turned = Parts(layout.begin, layout.end, layout.offset, width, layout.of_task)
     passes.nearest_successors(lengths(False), shape, known, turned.as_tasks(), nearest)
     return nearest

@@ -380,7 +380,7 @@ def sums_of_column(messages: Iterable[Message], moduli: Words) -> Iterator[Messa
 
 
 @dataclass
-class _Tile:
+class TileArrays:
     """The events of a tile, in order of time, as the columns say."""
 
     columns: int
@@ -392,13 +392,21 @@ class _Tile:
     first: NDArray[np.int32]
     last: NDArray[np.int32]
 
+    def places(self) -> tuple[Ints, Ints, Ints]:
+        """Return the events that have a place, in the order of places; these places; and of each event its number."""
+        takes = np.flatnonzero(self.given >= 0)
+        order = takes[np.argsort(self.given[takes])]
+        place = np.full(len(self.tick), -1)
+        place[order] = np.arange(len(order))
+        return order, self.given[order], place
 
-def _tile(pieces: Sequence[Message], ends: OpenEnds) -> _Tile:
+
+def tile_of_pieces(pieces: Sequence[Message], ends: OpenEnds) -> TileArrays:
     """Put the pieces of a tile together."""
     arrays = [piece.arrays() for piece in pieces]
     events = max((int(a["index"].max(initial=-1)) for a in arrays), default=-1) + 1
     columns = len(pieces)
-    tile = _Tile(
+    tile = TileArrays(
         columns, np.zeros(events, np.int32), np.ones(events, np.bool_), np.full(events, -1),
         np.zeros(events, np.int64), np.zeros(events, np.int64), np.full(events, -1, np.int32),
         np.full(events, -1, np.int32),
@@ -423,14 +431,17 @@ def _tile(pieces: Sequence[Message], ends: OpenEnds) -> _Tile:
     return tile
 
 
-def numbers_of_tile(messages: Iterable[Message], moduli: Words, every: bool, ends: OpenEnds) -> Iterator[Message]:
+def numbers_of_tile(
+    messages: Iterable[Message], moduli: Words, every: bool, ends: OpenEnds, keep: bool = False
+) -> Iterator[Message]:
     """Yield the numbers of paths from the events of a tile on, for each column; and `done`, the sum over its trends.
 
-    `messages` are the pieces of all columns, and then the sums that later tiles add.
+    `messages` are the pieces of all columns, and then the sums that later tiles add. With `keep`, a message `paths` for
+    the tile itself has the numbers of all its events, and which of them begin and end trends.
     """
     kinds = groupby(messages, lambda message: message.kind)
     kept = list(next(kinds)[1])
-    tile, width = _tile(kept, ends), len(moduli)
+    tile, width = tile_of_pieces(kept, ends), len(moduli)
     pieces = [piece._replace(body=b"") for piece in kept]
     del kept
     words, logs = np.zeros((len(tile.tick), width), np.uint64), np.full(len(tile.tick), -np.inf)
@@ -443,12 +454,9 @@ def numbers_of_tile(messages: Iterable[Message], moduli: Words, every: bool, end
         rows = message.column + tile.columns * np.arange(3)
         kernel.add_rows(parts, part_logs, rows, more[own:], more_logs[own:], moduli)
     _add_parts(tile, ends, parts, part_logs, words, logs, moduli)
-    takes = np.flatnonzero(tile.given >= 0)
-    order = takes[np.argsort(tile.given[takes])]
-    codes, place = tile.given[order], np.full(len(tile.tick), -1)
-    place[order] = np.arange(len(order))
-    tile.low, tile.high = np.searchsorted(codes, tile.low), np.searchsorted(codes, tile.high)
-    kernel.solve_tile(tile.tick, place, tile.low, tile.high, every, moduli, words, logs)
+    order, codes, place = tile.places()
+    low, high = np.searchsorted(codes, tile.low), np.searchsorted(codes, tile.high)
+    last = kernel.solve_tile(tile.tick, place, low, high, every, moduli, words, logs)
     number = pieces[0].tile
     column = codes // FAR
     for piece in pieces:
@@ -456,14 +464,17 @@ def numbers_of_tile(messages: Iterable[Message], moduli: Words, every: bool, end
         some = order[begin:end]
         body = _numbers(words[some], logs[some], place=(codes[begin:end] % FAR).astype(np.int32))
         yield piece._replace(kind="numbers", to=piece.column, body=body)
-    counted = np.arange(len(tile.tick)) if every else np.flatnonzero(tile.starts)
+    starts = np.ones(len(tile.tick), np.bool_) if every else tile.starts
+    if keep:
+        yield Message("paths", number, number, -1, 0, 0, 0, _numbers(words, logs, starts=starts, ends=last))
+    counted = np.flatnonzero(starts)
     total, total_log = np.zeros((1, width), np.uint64), np.full(1, -np.inf)
     kernel.add_rows(total, total_log, np.zeros(len(counted), np.int64), words[counted], logs[counted], moduli)
     yield Message("done", -1, number, -1, 0, 0, 0, _numbers(total, total_log))
 
 
 def _add_parts(
-    tile: _Tile, ends: OpenEnds, parts: Words, part_logs: NDArray[np.float64], words: Words,
+    tile: TileArrays, ends: OpenEnds, parts: Words, part_logs: NDArray[np.float64], words: Words,
     logs: NDArray[np.float64], moduli: Words,
 ) -> None:  # fmt: skip
     """Add the sums over whole columns, heads and tails to the events whose ranges hold them."""

@@ -19,7 +19,7 @@ from trellis.digits import number_text
 from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.best.suffixes import suffix_counts
-from trellis.kernels.count import passes
+from trellis.kernels.count import shapes
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.kernels.unrank.by_index import IndexWindow
@@ -63,11 +63,11 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     ours, none = slice(lo + offset, hi + offset), np.empty(0, np.int32)
     firsts, lasts = _ranges(shape, ours)
     usable, starts, ends = index.events.usable[here], index.events.latest[here] < lo, index.events.nearest[here] >= hi
-    reach = shape.reach if isinstance(shape, passes.Ranges) else np.empty(0, np.int64)
+    reach = shape.reach if isinstance(shape, shapes.Ranges) else np.empty(0, np.int64)
     if tasks.single:
         starts = np.arange(hi - lo) == 0
         ends[: max(0, first_end - lo)] = False
-    own, own_end = (shape.own[ours], shape.own_end[ours]) if isinstance(shape, passes.Tails) else (none, none)
+    own, own_end = (shape.own[ours], shape.own_end[ours]) if isinstance(shape, shapes.Tails) else (none, none)
     return IndexWindow(
         lo, int(index.parts.width[part]), np.minimum(index.events.later[here], hi) - lo,
         shape.place[ours], firsts, lasts, usable & (starts | (tasks.every and not tasks.single)),
@@ -75,8 +75,8 @@ def window_of(index: AttributeIndex, tasks: TrendTasks, task: int) -> IndexWindo
     )  # fmt: skip
 
 
-def _ranges(shape: passes.Tails | passes.Ranges, here: slice) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
-    if isinstance(shape, passes.Tails):
+def _ranges(shape: shapes.Tails | shapes.Ranges, here: slice) -> tuple[tuple[Small, ...], tuple[Small, ...]]:
+    if isinstance(shape, shapes.Tails):
         return (shape.first[here],), (shape.last[here],)
     rows = [(first[here], last[here]) for first, last in zip(shape.first, shape.last, strict=True)]
     some = [(first, last) for first, last in rows if (first < last).any()] or rows[:1]

@@ -33,6 +33,7 @@ from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
 from trellis.make import make_operator
+from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.results.aggregated import aggregate_answer
@@ -305,34 +306,39 @@ def nested_schema(bound: BoundQuery) -> pa.Schema:
 
 
 def _pick(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    """Give the trends with certain ranks, with the places that they have in the result."""
-    for group, places, ranks in _picks(work, operator, maker):
-        batch = maker.batch(operator.at(group, ranks), maker.schema.names)
-        yield batch.select(maker.schema.names).append_column(PLACE, pa.array(places, pa.int64()))
+    """Give the trends with certain ranks, or their events."""
+    maker = maker_of_picks(work, operator.events)
+    for group, places, ranks in picks_of(work, operator.events):
+        yield picked(work, maker, operator.at(group, ranks), places)
 
 
-def _pick_events(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
-    """Give the events of the trends with certain ranks."""
-    plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
-    for group, _, ranks in _picks(work, operator, maker):
-        yield with_ids(plain, plain.batch(operator.at(group, ranks)))
+def maker_of_picks(work: Work, events: Slice) -> RowMaker:
+    """Return the maker of rows for trends that are picked: `pick events` needs positions."""
+    return RowMaker(work.plan, events, *((True, True) if work.what == "pick events" else ()))
 
 
-def _picks(
-    work: Work, operator: QueryOperator, maker: RowMaker
-) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
+def picked(work: Work, maker: RowMaker, trends: PathBatch, places: Sequence[int]) -> pa.RecordBatch:
+    """Return some trends with the places that they have in the result, or their events."""
+    if work.what == "pick events":
+        return with_ids(maker, maker.batch(trends))
+    batch = maker.batch(trends, maker.schema.names)
+    return batch.select(maker.schema.names).append_column(PLACE, pa.array(places, pa.int64()))
+
+
+def picks_of(work: Work, events: Slice) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
     """Yield the groups of which something is wanted, with the places and the ranks of it."""
-    groups = np.arange(len(operator.events.groups))
-    lead = pa.Table.from_arrays(maker.lead(groups), schema=pa.schema(lead_schema(work.plan.bound)))
-    rows = lead_rows(lead) if lead.num_columns else [{}] * len(groups)
+    groups = np.arange(len(events.groups))
+    lead = RowMaker(work.plan, events).lead(groups)
+    table = pa.Table.from_arrays(lead, schema=pa.schema(lead_schema(work.plan.bound)))
+    rows = lead_rows(table) if table.num_columns else [{}] * len(groups)
     for group, row in enumerate(rows):
-        picked = work.picks.get(group_key(row), ())
-        if picked:
-            places, ranks = zip(*picked, strict=True)
+        wanted = work.picks.get(group_key(row), ())
+        if wanted:
+            places, ranks = zip(*wanted, strict=True)
             yield group, places, ranks
 
 
 ANSWERS = {
     "total": _count, "count": _count, "aggregate": _aggregate, "list": _list, "explode": _explode, "nest": _nest,
-    "pick": _pick, "pick events": _pick_events,
+    "pick": _pick, "pick events": _pick,
 }  # fmt: skip

@@ -50,7 +50,8 @@ from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.batch.spread import spread
 from trellis.engines.spark.batch.tie_watch import watch_ties
-from trellis.engines.spark.batch.tiles import TiledGroups, TileSize
+from trellis.engines.spark.batch.tiled_groups import TiledGroups
+from trellis.engines.spark.batch.tiles import TileSize
 from trellis.engines.spark.batch.writing import reports_of, written, written_here
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.session.session import cores
@@ -243,20 +244,22 @@ class SparkResults(Results):
     def _total(self) -> int:
         schema = pa.schema([("total", pa.string())])
         plan = counting_plan(_partitioned_inside(self.plan))
-        return sum(number_of(text) for text in self._counted("total", schema, plan).column(0).to_pylist())
+        return sum(number_of(text) for text in self._in_tiles("total", schema, plan).column(0).to_pylist())
 
-    def _counted(self, what: str, schema: pa.Schema, plan: Plan) -> pa.Table:
-        """Return the numbers of results of all groups; a group that does not fit a task is counted in tiles."""
+    def _in_tiles(
+        self, what: str, schema: pa.Schema, plan: Plan, picks: Mapping[str, Sequence[tuple[int, int]]] | None = None
+    ) -> pa.Table:
+        """Return the numbers of results of all groups, or those picked; a group that does not fit a task is cut."""
         tile = self.tasks.tile if can_be_tiled(plan) else None
         if tile is None:
             try:
-                return self._answer(what, schema, plan, True)
+                return self._answer(what, schema, plan, picks is None, picks)
             except GroupTooLarge as problem:
                 if not can_be_tiled(plan) or problem.count is None:
                     raise
                 tile = TileSize(memory=problem.count)
-        read = scan(plan, self._events, self.options.drops_bad_rows, 1, counting=True)
-        table = TiledGroups(read, replace(self._work(plan, what), length=1), tile).answer(schema)
+        read = scan(plan, self._events, self.options.drops_bad_rows, 1, counting=picks is None)
+        table = TiledGroups(read, replace(self._work(plan, what, picks), length=1), tile).answer(schema)
         self._known["facts"] = read.facts()
         return table
 
@@ -273,7 +276,7 @@ class SparkResults(Results):
             rows = lazy_split(plan, self._events, self.options.drops_bad_rows, self._length)
             return ordered(self._frame("count", schema, plan, rows), first_columns(lead)).toDF(*schema.names)
 
-        return ResultTable(lambda: sorted_rows(self._counted("count", schema, plan), lead), frame)
+        return ResultTable(lambda: sorted_rows(self._in_tiles("count", schema, plan), lead), frame)
 
     def aggregates(self) -> ResultTable:
         """Return the rows of the query's AGGREGATE; nothing is listed."""
@@ -474,14 +477,14 @@ class SparkResults(Results):
         schema = row_schema(self.plan.bound).append(pa.field(PLACE, pa.int64()))
         if not named:
             return schema.empty_table().drop_columns(PLACE)
-        return self._answer("pick", schema, self.plan, picks=named).sort_by(PLACE).drop_columns(PLACE)
+        return self._in_tiles("pick", schema, self.plan, named).sort_by(PLACE).drop_columns(PLACE)
 
     def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
         """Return the events of some results: see `Results.picked_events`."""
         schema, plan = events_schema(self.plan.bound), with_all_columns(self.plan)
         rows, _ = self._groups
         named = {group_key(rows[group]): [(0, rank) for rank in ranks] for group, ranks in picks.items()}
-        return self._answer("pick events", schema, plan, picks=named) if named else schema.empty_table()
+        return self._in_tiles("pick events", schema, plan, named) if named else schema.empty_table()
 
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         return self.batches()

@@ -1,6 +1,6 @@
-"""Counts of groups that are larger than a machine: Spark moves the messages of `trellis.operators.trends.tiles`.
+"""The count of a group that is larger than a machine: Spark moves the messages of `trellis.operators.trends.tiles`.
 
-The events of such a group are shuffled twice, to tiles of time and to columns of values, and stay there as places and
+The events of the group are shuffled twice, to tiles of time and to columns of values, and stay there as places and
 ranges of places. Messages come sorted, so that a task holds one tile or column at a time, and one message. Then tiles
 are counted from the last to the first. When all of a later half are counted, they give their numbers to the columns,
 and the columns give sums to all tiles of the earlier half; each half is counted in the same way. So for `k` tiles
@@ -9,8 +9,8 @@ numbers of paths are shuffled about log k times, and a tile waits for those behi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import groupby, pairwise
 from typing import Any
@@ -21,22 +21,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from trellis.engines.spark.batch.operate import (
-    COLLECTED,
-    CollectedWork,
-    Work,
-    counted,
-    make_slice,
-    unpacked_answer,
-)
-from trellis.engines.spark.batch.scan import Scan
-from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.session import cores
-from trellis.engines.spark.session.settled import bounded_batches, settled
+from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.split.rows import ID, group_begins
-from trellis.engines.spark.split.split import group_keys, order_of_time, row_names
+from trellis.engines.spark.split.split import order_of_time, row_names
 from trellis.events.columns.types import from_arrow, normalise
-from trellis.events.prepare import repeated_id
 from trellis.events.sorting import tie_order
 from trellis.language.bound import columns_of
 from trellis.language.syntax import Report
@@ -44,9 +34,8 @@ from trellis.operators.exact import LARGE, primes_for, reconstruct
 from trellis.operators.trends import tiles
 from trellis.operators.trends.tiles import Message
 from trellis.plan.plan import Plan
-from trellis.results.rows import RowMaker
 
-BYTES_AN_EVENT, BYTES_A_WORD = 200, 40  # of a tile that is being counted; and for each word of its numbers
+BYTES_AN_EVENT, BYTES_A_WORD = 250, 40  # of a tile that is being counted; and for each word of its numbers
 COLUMNS = 4  # for each tile: what a column sorts takes more than what a tile counts
 SAMPLED = 500  # events for each column, to find borders that cut evenly
 BLOCK = 1 << 15  # events of a tile that are looked at together to find their columns
@@ -75,78 +64,6 @@ class TileSize:
 
 
 @dataclass(frozen=True)
-class TiledGroups:
-    """Counts groups of which some are too large for one task.
-
-    Parameters
-    ----------
-    read
-        One read of the events, each window a window batch of its own.
-    work
-        The work of a task on groups that are not too large: `count` or `total`.
-    tile
-        The size of a tile; a group of more than twice as many events is counted in tiles.
-    """
-
-    read: Scan
-    work: Work
-    tile: TileSize
-
-    def answer(self, schema: pa.Schema) -> pa.Table:
-        """Return the answer for all groups, in no order."""
-        keys = group_keys(self.work.plan.bound)
-        rows = self.read.split.rows
-        sizes = rows.groupBy(*keys).agg(f.count(f.lit(1)).alias("rows"))
-        sizes = sizes.where(f.col("rows") > f.lit(2 * self.tile.of()))
-        with in_driver():
-            sizes = settled(sizes.withColumn("group", f.monotonically_increasing_id()))
-        large = [(row["group"], row["rows"]) for row in self.read.collect(sizes.select("group", "rows")).to_pylist()]
-        found = [self._others(_joined(rows, sizes, keys, "left_anti"), schema)] if keys or not large else []
-        for number, events in large:
-            group = _joined(rows, sizes.where(f.col("group") == number), keys, "left_semi")
-            found.append(self._of_large(group, events, schema))
-        return pa.concat_tables(found)
-
-    def _others(self, rows: DataFrame, schema: pa.Schema) -> pa.Table:
-        """Return the answer for the groups that fit a task."""
-        grouped = replace(self.read.split, rows=rows).grouped()
-        answers = grouped.mapInArrow(CollectedWork(self.work, ()), from_arrow_schema(COLLECTED))
-        return unpacked_answer(self.read.collect(answers), schema)[0]
-
-    def _of_large(self, rows: DataFrame, events: int, schema: pa.Schema) -> pa.Table:
-        """Return the answer for one group."""
-        plan = self.work.plan
-        with in_driver(), bounded_batches(rows.sparkSession):
-            self._refuse_repeated(rows)
-            number = count_in_tiles(plan, rows, events, self.tile)
-            one = make_slice(plan, rows.limit(1).toArrow(), self.work.length)
-        return counted(self.work.what, RowMaker(plan, one), [number]).cast(schema)
-
-    def _refuse_repeated(self, rows: DataFrame) -> None:
-        """Refuse an id that occurs twice."""
-        schema = self.work.plan.bound.schema
-        assert schema is not None
-        if schema.event_id is None:
-            return
-        often = rows.groupBy(ID).count().where(f.col("count") > f.lit(1))
-        first = often.orderBy(ID).first()
-        if first is not None:
-            raise repeated_id(schema.event_id, first[ID], int(often.agg(f.sum(f.col("count") - 1)).first()[0]))  # type: ignore[index]
-
-
-def _joined(rows: DataFrame, groups: DataFrame, keys: Sequence[str], how: str) -> DataFrame:
-    """Return the rows of some groups, or of all others; NULL is equal to NULL."""
-    if not keys:
-        return rows
-    names = {key: f"group_{key}" for key in keys}
-    few = f.broadcast(groups.select(*(f.col(key).alias(name) for key, name in names.items())))
-    return rows.join(few, [f.col(key).eqNullSafe(f.col(name)) for key, name in names.items()], how)
-
-
-# --- One group --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
 class Tiling:
     """How a group is cut: the rows on the borders of tiles and of columns; each part knows all of them."""
 
@@ -165,7 +82,7 @@ class Tiling:
         return int(self.column_borders.num_rows) + 1
 
 
-def _messages(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Message]]]:
+def messages_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, Iterator[Message]]]:
     """Yield sorted messages by the tile or column that they are for; each is read when it is asked for."""
 
     def arriving() -> Iterator[Message]:
@@ -192,7 +109,8 @@ def _read(plan: Plan) -> dict[str, str]:
     return {name: column for name, column in row_names(plan).items() if name in asked}
 
 
-def _sent(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
+def sent(messages: Iterable[Message]) -> Iterator[pa.RecordBatch]:
+    """Yield messages as rows."""
     for message in messages:
         yield pa.RecordBatch.from_pylist([message._asdict()], schema=MESSAGE)
 
@@ -208,7 +126,8 @@ class ToTiles:
         with in_task():
             borders = self.tiling.tile_borders
             for batch in batches:
-                ticks = events_in(self.tiling.plan, pa.concat_tables([pa.Table.from_batches([batch]), borders])).ticks
+                rows = pa.Table.from_batches([batch]).select(borders.column_names)
+                ticks = events_in(self.tiling.plan, pa.concat_tables([rows, borders])).ticks
                 tile = pa.array(tiles.tile_of(ticks, borders.num_rows), pa.int64())
                 yield pa.RecordBatch.from_arrays([tile, *batch.columns], names=["to", *batch.schema.names])
 
@@ -228,10 +147,10 @@ class ToColumns:
                 for begin, end in pairwise(begins):
                     number = table["to"][begin].as_py()
                     if tile is None or tile.number != number:
-                        yield from _sent(tile.covers() if tile else [])
+                        yield from sent(tile.covers() if tile else [])
                         tile = _TileRows(self.tiling, number)
-                    yield from _sent(tile.rows(table.slice(begin, end - begin).drop_columns("to")))
-            yield from _sent(tile.covers() if tile else [])
+                    yield from sent(tile.rows(table.slice(begin, end - begin).drop_columns("to")))
+            yield from sent(tile.covers() if tile else [])
 
 
 def _blocks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -296,8 +215,8 @@ class ToPieces:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the messages for columns, as `ToColumns` gives them, and give messages for tiles."""
         with in_task():
-            for column, messages in _messages(batches):
-                yield from _sent(self._of(column, messages))
+            for column, messages in messages_in(batches):
+                yield from sent(self._of(column, messages))
 
     def _of(self, column: int, messages: Iterable[Message]) -> Iterator[Message]:
         covers = np.full((self.tiling.tiles, 3), tiles.NEVER)
@@ -330,8 +249,8 @@ class SumColumns:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take the messages for columns, and give those for tiles."""
         with in_task():
-            for _, messages in _messages(batches):
-                yield from _sent(tiles.sums_of_column(messages, np.array(self.moduli, np.uint64)))
+            for _, messages in messages_in(batches):
+                yield from sent(tiles.sums_of_column(messages, np.array(self.moduli, np.uint64)))
 
 
 @dataclass(frozen=True)
@@ -340,14 +259,16 @@ class CountTile:
 
     tiling: Tiling
     moduli: tuple[int, ...]
+    keep: bool = False
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take the messages for a tile, and give those for columns."""
+        """Take the messages for a tile, and give those for columns; with `keep`, one about all its events."""
         plan = self.tiling.plan
         every, ends = plan.bound.report is Report.ANY, tiles.OpenEnds.of(plan)
         with in_task():
-            for _, messages in _messages(batches):
-                yield from _sent(tiles.numbers_of_tile(messages, np.array(self.moduli, np.uint64), every, ends))
+            for _, messages in messages_in(batches):
+                moduli = np.array(self.moduli, np.uint64)
+                yield from sent(tiles.numbers_of_tile(messages, moduli, every, ends, self.keep))
 
 
 class TiledCount:
@@ -365,19 +286,23 @@ class TiledCount:
         self.tiling, self.pieces = tiling, pieces
 
     @classmethod
-    def of(cls, plan: Plan, rows: DataFrame, events: int, tile: int) -> TiledCount:
-        """Cut a group of so many events into tiles, and find the places in columns."""
+    def of(cls, plan: Plan, rows: DataFrame, events: int, tile: int, ids: bool = False) -> TiledCount:
+        """Cut a group of so many events into tiles, and find the places in columns.
+
+        With `ids`, events of a tile that have the same time are in the order of these.
+        """
         number = -(-events // tile)
-        rows = rows.select(*dict.fromkeys([*order_of_time(plan.bound), *_read(plan).values()]))
+        order = [*order_of_time(plan.bound), *([ID] if ids else [])]
+        rows = rows.select(*dict.fromkeys([*order, *_read(plan).values()]))
         sample = rows.sample(min(1.0, 1.1 * SAMPLED * COLUMNS * number / events), 1).toArrow()
         by_time, by_place = tiles.border_rows(plan, events_in(plan, sample), number, COLUMNS * number)
         tiling = Tiling(plan, sample.take(pa.array(by_time)), sample.take(pa.array(by_place)))
         tiled = rows.mapInArrow(ToTiles(tiling), from_arrow_schema(pa.schema([TO, *sample.schema])))
-        placed = _sent_to(tiled, tiling.tiles, ToColumns(tiling), rows.columns)  # in an order that a retry has too
-        return cls(tiling, settled(_sent_to(placed, tiling.columns, ToPieces(tiling))))
+        placed = sent_to(tiled, tiling.tiles, ToColumns(tiling), rows.columns)  # in an order that a retry has too
+        return cls(tiling, settled(sent_to(placed, tiling.columns, ToPieces(tiling))))
 
-    def residues(self, moduli: tuple[int, ...]) -> tuple[list[int], float]:
-        """Return the number of trends modulo each of some numbers, and its binary logarithm."""
+    def counted(self, moduli: tuple[int, ...], keep: bool = False) -> dict[int, DataFrame]:
+        """Return the messages that each tile gives when it is counted: see `CountTile`."""
         done: dict[int, DataFrame] = {}
         sums: list[tuple[range, DataFrame]] = []
         for earlier, later in tiles.steps(0, self.tiling.tiles):
@@ -385,21 +310,26 @@ class TiledCount:
                 (tile,) = earlier
                 messages = _together([self.pieces, *(frame for some, frame in sums if tile in some)])
                 messages = messages.where(f.col("to") == f.lit(tile))
-                done[tile] = settled(_sent_to(messages, 1, CountTile(self.tiling, moduli)))
+                done[tile] = settled(sent_to(messages, 1, CountTile(self.tiling, moduli, keep)))
                 continue
             asked = self.pieces.where(f.col("tile").between(earlier[0], earlier[-1])).withColumn("to", f.col("column"))
             given = [done[tile].where(f.col("kind") == f.lit("numbers")) for tile in later]
             added = SumColumns(self.tiling, moduli)
-            found = _sent_to(_together([asked, *given]), self.tiling.columns, added)
+            found = sent_to(_together([asked, *given]), self.tiling.columns, added)
             sums.append((earlier, settled(found)))
+        return done
+
+    def residues(self, moduli: tuple[int, ...]) -> tuple[list[int], float]:
+        """Return the number of trends modulo each of some numbers, and its binary logarithm."""
+        totals, log = self.totals(self.counted(moduli))
+        return [sum(words) % (m or 1 << 64) for words, m in zip(zip(*totals, strict=True), moduli, strict=True)], log
+
+    def totals(self, done: Mapping[int, DataFrame]) -> tuple[list[list[int]], float]:
+        """Return the number of trends that begin in each tile, by words, and the binary logarithm of all."""
         ends = _together([frame.where(f.col("kind") == f.lit("done")) for frame in done.values()]).toArrow()
-        totals, log = [0] * len(moduli), -np.inf
-        for row in ends.to_pylist():
-            _, words, logs = Message(**row).numbers()
-            modulo = [m or 1 << 64 for m in moduli]
-            totals = [(t + int(w)) % m for t, w, m in zip(totals, words[0], modulo, strict=True)]
-            log = float(np.logaddexp2(log, logs[0]))
-        return totals, log
+        found = [Message(**row).numbers() for row in ends.sort_by("tile").to_pylist()]
+        log = float(np.logaddexp2.reduce([logs[0] for *_, logs in found]))
+        return [words[0].tolist() for _, words, _ in found], log
 
 
 def count_in_tiles(plan: Plan, rows: DataFrame, events: int, size: TileSize) -> int:
@@ -424,7 +354,7 @@ def _together(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(DataFrame.union, frames)
 
 
-def _sent_to(
+def sent_to(
     frame: DataFrame, number: int, task: Callable[[Any], Any], order: Sequence[str] = ("kind", "tile", "column")
 ) -> DataFrame:
     """Return the messages that tasks give for rows; those for one of so many tiles or columns stand together in order.

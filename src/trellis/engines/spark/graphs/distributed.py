@@ -26,6 +26,7 @@ from trellis.engines.spark.graphs.changes import (
 )
 from trellis.engines.spark.graphs.tasks import WeighEdges
 from trellis.engines.spark.graphs.vertices import ProgramRun, SparkGraph, SparkResult
+from trellis.engines.spark.session.sent_rows import fetched_rows, sent_rows
 from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.errors import DataError, UsageError
@@ -33,7 +34,7 @@ from trellis.graphs.graph import Change, Graph
 from trellis.graphs.plain import from_bytes, to_bytes
 from trellis.graphs.program import VertexProgram
 
-AT_ONCE, BYTES_AT_ONCE = 50_000, 4 << 20  # changes that the driver holds
+AT_ONCE, BYTES_AT_ONCE = 50_000, 8 << 20  # changes that the driver holds
 PIECES, RUNS = 4, 24
 FETCHED = 200_000  # edges that are kept of those that questions have fetched
 INT, TEXT = pa.int64(), pa.string()
@@ -64,7 +65,7 @@ class DistributedGraph:
         self._kind: pa.DataType | None = None  # of ids
         self._frames: GraphFrames | None = None
         self._runs: list[DataFrame] = []  # changes that are on the cluster
-        self._pieces: list[DataFrame] = []  # those that came there last; the driver still holds what they were made of
+        self._pieces: list[DataFrame] = []  # those that came there last, a task each
         self._log: list[tuple[Any, ...]] = []  # changes that are here: kind, a, b, data, strict
         self._seq, self._bytes = 0, 0
         self._removes, self._strict = False, False
@@ -127,12 +128,12 @@ class DistributedGraph:
     def _send(self) -> None:
         """Have the cluster keep the changes that are noted here."""
         if self._log:
-            self._pieces.append(settled(self._session.createDataFrame(self._log_table())))
+            self._pieces.append(sent_rows(self._session, self._log_table()))
             self._log, self._bytes = [], 0
         if len(self._pieces) >= PIECES:
             self._runs.append(settled(reduce(DataFrame.union, self._pieces)))
             self._pieces = []
-            gc.collect()  # frames of PySpark's are in cycles, and as long as one is here the JVM holds its rows
+            gc.collect()  # frames of PySpark's are in cycles, and as long as one is here executors keep its rows
         if len(self._runs) >= RUNS:
             self.settle()
 
@@ -151,12 +152,9 @@ class DistributedGraph:
         self._unchecked.discard(self)
         if not self._log and not self._pieces and not self._runs:
             return self._frames
-        pieces = [
-            *self._runs,
-            *self._pieces,
-            *([self._session.createDataFrame(self._log_table())] if self._log else []),
-        ]
-        log = reduce(DataFrame.union, pieces)
+        if self._log:
+            self._pieces.append(sent_rows(self._session, self._log_table()))
+        log = reduce(DataFrame.union, [*self._runs, *self._pieces])
         before = self._frames or self._nothing()
         found = merged(before, settled(log, eager=False), self._removes, self._strict)
         self._frames = GraphFrames(settled(found.vertices), settled(found.edges))
@@ -184,7 +182,7 @@ class DistributedGraph:
     def __iter__(self) -> Iterator[Any]:
         frames = self.settle()
         if frames is not None:
-            yield from (row["v"] for row in frames.vertices.orderBy("seq").select("v").toLocalIterator())
+            yield from (row["v"] for row in fetched_rows(frames.vertices.orderBy("seq").select("v")))
 
     def __contains__(self, vertex: Any) -> bool:
         return vertex in self._near(vertex)
@@ -228,7 +226,7 @@ class DistributedGraph:
             edges = edges.join(since, end)
         turned = f.lit(not self.directed) & (f.col("since_t") < f.col("since_s"))
         first = f.when(turned, f.col("since_t")).otherwise(f.col("since_s"))
-        for row in edges.withColumn("turned", turned).orderBy(first, "seq").toLocalIterator():
+        for row in fetched_rows(edges.withColumn("turned", turned).orderBy(first, "seq")):
             source, target = (row["t"], row["s"]) if row["turned"] else (row["s"], row["t"])
             yield source, target, _data(row["data"])
 

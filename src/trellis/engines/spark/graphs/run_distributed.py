@@ -15,15 +15,15 @@ from pyspark.sql import DataFrame, SparkSession
 from trellis.engines.spark.batch.operate import for_spark
 from trellis.engines.spark.graphs.distributed import DistributedGraph
 from trellis.engines.spark.graphs.offered import refuse_unoffered
-from trellis.engines.spark.session.settled import settled
+from trellis.engines.spark.session.sent_rows import fetched_rows, sent_rows
 from trellis.engines.spark.split.rows import column_name, output_names
 from trellis.errors import UsageError
 from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row
 
 ROWS_AT_ONCE, SAMPLE = 50_000, 100
-BYTES_AT_ONCE = 768 << 10  # of a piece of the events: Spark sends less than 1 MiB to the driver directly
-PACKED = 1 << 18  # bytes of a packed batch: Spark makes several copies of it on its way
+BYTES_AT_ONCE = 8 << 20  # of a piece of the events, one of which comes to the driver at a time
+PACKED = 1 << 20  # bytes of a packed batch: Spark makes several copies of it on its way
 
 
 def unmerged(job: Job, events: DataFrame) -> list[DataFrame]:
@@ -64,9 +64,9 @@ def in_order(job: Job, events: DataFrame) -> Iterator[pa.Table]:
     order = [column_name(names.index(name)) for name in (job.shape.time, job.shape.event_id)]
     sample = inner.limit(SAMPLE).toArrow()
     at_once = max(1, min(ROWS_AT_ONCE, BYTES_AT_ONCE * max(1, sample.num_rows) // max(1, sample.nbytes)))
-    pieces = -(-inner.count() // at_once) or 1  # one comes to the driver at a time
+    pieces = -(-inner.count() // at_once) or 1
     ranged = inner.repartitionByRange(pieces, *order).sortWithinPartitions(*order)
-    for row in ranged.mapInArrow(_pack, "batch binary").toLocalIterator():
+    for row in fetched_rows(ranged.mapInArrow(_pack, "batch binary")):
         yield pa.ipc.open_stream(pa.py_buffer(bytes(row["batch"]))).read_all().rename_columns(names)
 
 
@@ -84,7 +84,7 @@ def _sent(job: Job, rows: list[Row], session: SparkSession) -> DataFrame:
     """Have the cluster keep results."""
     table = job.inner_table(rows).rename_columns(output_names(len(job.inner)))
     batches = [for_spark(batch) for batch in table.combine_chunks().to_batches()]
-    return settled(session.createDataFrame(pa.Table.from_batches(batches, None if batches else table.schema)))
+    return sent_rows(session, pa.Table.from_batches(batches, None if batches else table.schema))
 
 
 def one_frame(frames: list[DataFrame]) -> DataFrame:

@@ -29,7 +29,7 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import whole_groups
 from trellis.engines.spark.split.split import Split, group_keys
 from trellis.events.slice import Ints
-from trellis.kernels.count import passes
+from trellis.kernels.count import passes, shapes
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, Parts
 from trellis.operators.trends.operator import TrendOperator
@@ -166,7 +166,7 @@ def _lists(ends: Ints, values: pa.Array) -> pa.ListArray:
 def graph_of(operator: TrendOperator) -> IndexGraph:
     """Return the graph of an operator: its attribute index or, where it has none that is made of ranges, its edges."""
     index = operator.index
-    if index is not None and not isinstance(index.shape, passes.Pairs):
+    if index is not None and not isinstance(index.shape, shapes.Pairs):
         return _of_index(operator, index)
     return _of_edges(operator, operator.graph)
 
@@ -177,10 +177,10 @@ def _of_index(operator: TrendOperator, index: AttributeIndex) -> IndexGraph:
     offset = np.repeat(parts.offset, sizes)
     position = np.arange(len(offset)) - offset
     base = np.repeat(np.cumsum(parts.width) - parts.width, sizes)
-    if isinstance(shape, passes.Ranges):
+    if isinstance(shape, shapes.Ranges):
         found = list(zip(shape.first, shape.last, strict=True))
     else:
-        assert isinstance(shape, passes.Tails)
+        assert isinstance(shape, shapes.Tails)
         found = [(shape.first, shape.last)]
     first, last = (np.stack(side, axis=1) + base[:, None] for side in zip(*found, strict=True))
     return IndexGraph(

@@ -18,7 +18,7 @@ from trellis.io.durable import sync_file
 from trellis.io.results import write_file
 from trellis.streams.stream_output import FOLDERS, RESULTS, TIMEOUTS, WINDOWS, batch_name
 
-DIRECT_BYTES = 32 << 20  # of all tasks together
+DIRECT_BYTES = 1 << 20  # of all tasks together: more are written sooner by the tasks, side by side
 TABLES = (RESULTS, WINDOWS, TIMEOUTS)
 FILE_BYTES = 256 << 20
 BATCH = "streaming.sql.batchId"  # what Spark calls the number of a batch among the properties of a task

@@ -32,7 +32,7 @@ from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
-from trellis.engines.spark.stream.tasks import StateFlusher, page_name, reports_of
+from trellis.engines.spark.stream.tasks import StateFlusher, page_name, reports_of, side_by_side
 from trellis.errors import TrellisError, UsageError
 from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
@@ -337,7 +337,8 @@ class Stream:
         of_query: dict[str, list[dict[str, Any]]] = {}
         for file in files:
             of_query.setdefault(file["query"] or next(iter(outputs)), []).append(file)
-        for name, output in outputs.items():
+
+        def commit(name: str, output: StreamOutput) -> None:
             if taken:
                 output.take_back()
             own = of_query.get(name, [])
@@ -347,6 +348,8 @@ class Stream:
             elif own:
                 numbers = {kind: sum(file["rows"] for file in own if file["kind"] == kind) for kind in FOLDERS}
                 output.commit(batch, names, numbers)
+
+        side_by_side(commit, list(outputs.items()))
         with self._lock:
             self.totals.batches += 1
             self._events[group] = self._events.get(group, 0) + taken

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,8 @@ from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import WINDOWS
 from trellis.streams.table_bytes import packed, unpacked
 
+Result = TypeVar("Result")
+AT_ONCE = 16  # files that are written side by side
 FOUND_ARROW = pa.schema(
     [
         ("kind", pa.string()), ("query", pa.string()), ("rows", pa.int64()), ("name", pa.string()),
@@ -43,14 +46,28 @@ def reports_of(decided: pa.Table, writer: FileWriter, batch: str) -> list[dict[s
             held.setdefault((kind, query), []).append(unpacked(payload))
         else:
             reports.append(_report(kind, query, name, rows))
-    for (kind, query), tables in held.items():
+
+    def written(kind: str, query: str, tables: list[pa.Table]) -> dict[str, Any]:
         table = pa.concat_tables(tables, promote_options="permissive")
         name, rows = "", table.num_rows
         if rows and writer.takes(kind):
             name, rows = writer.write(kind, query, batch, table.to_batches())
         unlisted = pc.sum(pc.invert(table["listed"])).as_py() or 0 if kind == WINDOWS else 0
-        reports.append(_report(kind, query, name, rows, unlisted))
-    return reports
+        return _report(kind, query, name, rows, unlisted)
+
+    return reports + side_by_side(written, [(*key, tables) for key, tables in held.items()])
+
+
+def side_by_side(work: Callable[..., Result], given: Sequence[tuple[Any, ...]]) -> list[Result]:
+    """Return the answers of some work that waits for the disk, which takes several files in hardly more time than one.
+
+    All of it ends before a mistake is raised.
+    """
+    if len(given) <= 1:
+        return [work(*one) for one in given]
+    with ThreadPoolExecutor(min(AT_ONCE, len(given))) as pool:
+        waiting = [pool.submit(work, *one) for one in given]
+    return [one.result() for one in waiting]
 
 
 def _report(kind: str, query: str, name: str, rows: int, unlisted: int = 0) -> dict[str, Any]:

@@ -1,0 +1,86 @@
+"""Tasks, and the shapes of relations between events by which passes find successors.
+
+Arrays of events are (events,), those of tasks (tasks,), those of an index (events of all its parts,); numbers of events
+and vertices are int64 or int32, flags bool. See `trellis.kernels.count.passes` for what each shape means.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class EventNeighbours(NamedTuple):
+    """Of each event the first of a later time, its first successor and last predecessor, and whether it is usable."""
+
+    later: np.ndarray
+    nearest: np.ndarray
+    latest: np.ndarray
+    usable: np.ndarray
+
+
+class PassTasks(NamedTuple):
+    """Ranges of events, and the part of the index that serves each: the events from `part` to `part_end`.
+
+    `offset` is added to an event to find it in the index; the part has `width` vertices. Where tasks are `single`,
+    `starts` has for each event the task that begins there, or -1; else it is empty.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    first_end: np.ndarray
+    part: np.ndarray
+    part_end: np.ndarray
+    offset: np.ndarray
+    width: np.ndarray
+    starts: np.ndarray
+    single: bool
+    every: bool
+
+
+class Tails(NamedTuple):
+    """Vertices of events, first vertex and end of their successors, and begin and end of the events' own segments."""
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    own: np.ndarray
+    own_end: np.ndarray
+
+    @classmethod
+    def of_keys(cls, place: np.ndarray, key: np.ndarray) -> Tails:
+        """Return the shape in which the one vertex `key` (-1: none) holds all successors of an event."""
+        one = np.int32(1)
+        return cls(place, np.maximum(key, np.int32(0)), key + one, place, place + one)
+
+
+class Ranges(NamedTuple):
+    """Vertices of events, and ranges of vertices of their successors: in each row of `first` and `last` one of each.
+
+    `reach` is empty, or has for each event the first one that is too late to follow it, which never falls.
+    """
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    reach: np.ndarray
+
+
+class Pairs(NamedTuple):
+    """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling.
+
+    `begin` is where the segment of the successors begins. If `either`, one of both conditions is enough in it.
+    """
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    own: np.ndarray
+    own_end: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    by_above: np.ndarray
+    by_below: np.ndarray
+    begin: np.ndarray
+    either: bool
