@@ -67,7 +67,7 @@ def _ask_numba() -> None:
 def _build(fresh: Path, verbose: bool) -> None:
     from trellis.compiled.cases import steps
     from trellis.kernels import jit
-    from trellis.kernels.cache import FOR_BUILDING
+    from trellis.kernels.cache import FOR_BUILDING, LOCKS
 
     made_of = _made_of()
     os.environ[FOR_BUILDING] = str(fresh)
@@ -80,6 +80,7 @@ def _build(fresh: Path, verbose: bool) -> None:
     helper.start()
     _run(all_steps, left, verbose)
     helper.join()
+    Path(f"{fresh}{LOCKS}").unlink(missing_ok=True)
     if helper.exitcode:
         raise SystemExit("Not all kernels could be compiled: see the message above.")
     if _made_of() != made_of:

@@ -253,7 +253,7 @@ Step = tuple[str, Callable[[], None]]
 def steps() -> list[Step]:
     """Return all that is run to compile, each with its name.
 
-    Two processes begin at the ends, and meet at what needs kernels of its own: none is compiled by both.
+    Two processes begin at the ends, and meet at what needs kernels of its own.
     """
     rest = [case for case in CASES if case not in EXPLORED]
     named: list[Step] = [(case.query, partial(run, case)) for case in EXPLORED]

@@ -35,6 +35,9 @@ SHIPPED = KERNELS.parent / "compiled" / "code"
 FOR_BUILDING = "TRELLIS_BUILD_COMPILED"
 """The variable of the environment that names where compiled kernels are put to be shipped, instead of being kept."""
 
+LOCKS = ".locks"
+"""The end of the name of a file beside that directory, with a byte to lock for each kernel."""
+
 PROCESSORS = {"x86_64": "x86-64-v3"}
 """The processor that shipped code is for, by architecture; elsewhere `generic`."""
 
@@ -150,6 +153,19 @@ def _alone() -> Iterator[None]:
         yield
     finally:
         os.close(folder)
+
+
+@contextmanager
+def compiled_once(function: Any) -> Iterator[None]:
+    """Have processes that build what ships compile a kernel one after another: the second one finds it there."""
+    place = os.environ.get(FOR_BUILDING)
+    if not place:
+        yield
+        return
+    name = f"{function.__module__}.{function.__qualname__}"
+    with open(f"{place}{LOCKS}", "ab") as file:
+        fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(name.encode()))
+        yield
 
 
 class KernelCache(Cache):

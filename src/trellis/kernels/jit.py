@@ -22,7 +22,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, jit_registry
 
-from trellis.kernels.cache import KernelCache
+from trellis.kernels.cache import KernelCache, compiled_once
 from trellis.kernels.shortcuts import quicker
 
 PATIENCE = 1.0
@@ -79,7 +79,7 @@ class KernelDispatcher(CPUDispatcher):
         """Return the entry for the types of arguments; loaded or compiled if it is not there yet."""
         args, return_type = sigutils.normalize_signature(sig)
         args = tuple(args)
-        with global_compiler_lock:
+        with global_compiler_lock, compiled_once(self.py_func):
             if args in self.overloads and args not in self._inner:
                 return self.overloads[args].entry_point
             if not self._can_compile:
