@@ -88,7 +88,7 @@ def test_spark_partitions_the_table_by_the_query(events: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("call", "sentence"),
     [
-        ("TABLE(trades), 'PATTERN Stock ('", "expected"),
+        ("TABLE(trades), 'PATTERN Stock ('", "there is no operator `Stock`"),
         ("TABLE(trades), 'PATTERN Stock+ s[] WHERE s.cost > 1', time => 'ts'", "has no attribute `cost`"),
         ("TABLE(trades), 'PATTERN Stock+ s[]', time => 'ts'", "needs the ids of events"),
         ("'trades', 'PATTERN Stock+ s[]', time => 'ts'", "is no table"),
