@@ -96,7 +96,7 @@ def check_mistakes(frame: Any) -> None:
         assert isinstance(mistake(found.count), OverflowInCondition)
     bounded = trellis.query(RISING).detect(frame, event_id="id", max_trends=3)
     assert isinstance(mistake(bounded.to_arrow), ListingRefused)
-    assert isinstance(mistake(lambda: trellis.query(RISING).detect(frame, event_id="k")), DataError)
+    assert isinstance(mistake(trellis.query(RISING).detect(frame, event_id="k").count), DataError)
 
 
 def check_stream(session: Any, directory: Path) -> None:
