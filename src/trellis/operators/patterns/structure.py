@@ -152,7 +152,7 @@ class PatternStructure:
     @cached_property
     def indexed(self) -> IndexedPositions | None:
         """The attribute indexes of the pattern's steps, or None where edges are needed."""
-        if self.plan.operator.method != INDEX:
+        if self.plan.operator.method != INDEX or self._is_explored:
             return None
         return index_positions(self.plan, self.events, self.variables, self.threads)
 
@@ -172,6 +172,12 @@ class PatternStructure:
         """Whether the events are many, and few can follow each: then graphs are small, and serve for listing, too."""
         reach = self.events.until - np.arange(len(self.events))
         return len(reach) >= MANY and bool(reach.max() <= 4 * FEW and reach.mean() <= FEW)
+
+    @property
+    def _is_explored(self) -> bool:
+        """Whether short spans are explored together: their starts follow one another, and each would have a graph."""
+        graph = self.plan.positions
+        return graph is not None and graph.span and bool(graph.entered & {*graph.firsts}) and self._is_short
 
     @cached_property
     def estimate(self) -> Estimate | None:
@@ -216,7 +222,7 @@ class PatternStructure:
     def _paths(self, groups: Groups, first: int, last: int) -> Paths:
         """Return the results of the groups `[first, last)`."""
         plan = self.plan
-        if plan.positions is not None and plan.operator.method != SEARCH:
+        if plan.positions is not None and plan.operator.method != SEARCH and not self._is_explored:
             events = replace(self.events, groups=groups)
             with suppress(NotSeparable):
                 return PositionPaths(plan, plan.positions, events, self.variables, first, last).paths()

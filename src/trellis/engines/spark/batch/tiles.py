@@ -35,7 +35,7 @@ from trellis.operators.trends import tiles
 from trellis.operators.trends.tiles import Message
 from trellis.plan.plan import Plan
 
-BYTES_AN_EVENT, BYTES_A_WORD = 250, 40  # of a tile that is being counted; and for each word of its numbers
+BYTES_AN_EVENT, BYTES_A_WORD = 270, 40  # of a tile that is being counted; and for each word of its numbers
 COLUMNS = 4  # for each tile: what a column sorts takes more than what a tile counts
 SAMPLED = 500  # events for each column, to find borders that cut evenly
 BLOCK = 1 << 15  # events of a tile that are looked at together to find their columns
