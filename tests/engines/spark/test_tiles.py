@@ -55,6 +55,12 @@ def test_trends_of_a_large_group_are_given_by_rank(spark: SparkSession) -> None:
     assert there.sample(40, seed=1).to_arrow().equals(drawn)
     assert max(drawn["length"].to_pylist()) > 2
     assert there.picked_events({1: [7]}).equals(here.picked_events({1: [7]}))
+    full = frame.selectExpr("ts", "coalesce(src, 0) AS src", "x")  # columns without NULL, and no ids
+    query = trellis.query("PATTERN T+ t[] WHERE t[i].src = t[i-1].src + 1 AND t[i].x > t[i-1].x + 0.5")
+    there = query.detect(full, time="ts")
+    there.tasks = TaskSettings(tile=TileSize(500))
+    here = query.detect(table.select(["ts", "src", "x"]), time="ts")
+    assert there.picked_events({0: [3, 99]}).equals(here.picked_events({0: [3, 99]}))
     there = trellis.query("PATTERN T+ t[] WHERE t[i].src >= t[i-1].src").detect(frame, time="ts", event_id="id")
     there.tasks = TaskSettings(tile=TileSize(700))
     with pytest.raises(DataError, match=r"fewer than 2\^62, and there are about 2\^"):

@@ -103,6 +103,11 @@ def events_in(plan: Plan, table: pa.Table) -> tiles.TileEvents:
     return tiles.TileEvents(columns, times if order is None else order)
 
 
+def _one_table(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of tables, of which some may say that a column has no NULL, as a frame of Spark's may."""
+    return pa.concat_tables(tables, promote_options="default")
+
+
 def _read(plan: Plan) -> dict[str, str]:
     """Return the columns of events that adjacent conditions read, with their columns in the rows."""
     asked = {column.name for condition in plan.adjacent for column in columns_of(condition.value)}
@@ -127,7 +132,7 @@ class ToTiles:
             borders = self.tiling.tile_borders
             for batch in batches:
                 rows = pa.Table.from_batches([batch]).select(borders.column_names)
-                ticks = events_in(self.tiling.plan, pa.concat_tables([rows, borders])).ticks
+                ticks = events_in(self.tiling.plan, _one_table([rows, borders])).ticks
                 tile = pa.array(tiles.tile_of(ticks, borders.num_rows), pa.int64())
                 yield pa.RecordBatch.from_arrays([tile, *batch.columns], names=["to", *batch.schema.names])
 
@@ -178,7 +183,7 @@ class _TileRows:
         """Yield the messages about the next events."""
         plan, borders, number = self.tiling.plan, self.tiling.column_borders, table.num_rows
         before = table.slice(0, 1) if self.last is None else self.last
-        events = events_in(plan, pa.concat_tables([table, borders, before]))
+        events = events_in(plan, _one_table([table, borders, before]))
         steps = np.diff(events.ticks[:number], prepend=events.ticks[-1:])
         if (steps < 0).any():
             raise RuntimeError("the rows of a tile are not in the order of time")
@@ -232,7 +237,7 @@ class ToPieces:
         near = every.slice(max(0, column - 1), begins + ends)
         about = pa.concat_tables([ABOUT.empty_table(), *(table.select(ABOUT.names) for table in tables)])
         rows = tiles.RowsOfColumn(np.concatenate(tile), *(about[name].to_numpy() for name in ABOUT.names))
-        events = pa.concat_tables([*(table.select(near.column_names) for table in tables), near])
+        events = _one_table([*(table.select(near.column_names) for table in tables), near])
         del tables, about
         codes = tiles.place_codes(self.tiling.plan, events_in(self.tiling.plan, events))
         del events
