@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 import trellis
 from tests.compare import plain_rows
+from tests.spark_streams import run_to_end
 from tests.streams.test_bucket import in_any_order
 from tests.upgrades.cases import DETECTED, FIRST, FOUND, QUERIES, events, unpack
 from tests.upgrades.write_fixtures import put, put_naive
@@ -44,14 +45,7 @@ def carried_on(spark: SparkSession, folder: Path) -> Stream:
     frame = read_stream(spark, str(folder / "in"), files_a_batch=1)
     options = Options(str(folder / "results"), str(folder / "state"), "2 s", available_now=True, keep_late=True)
     queries = {name: trellis.query(text) for name, text in QUERIES.items()}
-    stream = Stream(spark, queries, frame, options, RunOptions(time="ts", event_id="id"))
-    stream.start()
-    try:
-        stream.wait()
-        stream.flush()
-    finally:
-        stream.stop()
-    return stream
+    return run_to_end(Stream(spark, queries, frame, options, RunOptions(time="ts", event_id="id")))
 
 
 def test_a_checkpoint_goes_on(spark: SparkSession, tmp_path: Path) -> None:
@@ -109,13 +103,7 @@ def test_a_stream_that_gave_times_in_utc_goes_on_so(spark: SparkSession, tmp_pat
     frame = read_stream(spark, str(folder / f"{kind}-in"), known=Checkpoint.at(state).columns)
     options = Options(str(folder / f"{kind}-results"), state, "2 s", available_now=True)
     run = RunOptions(time="ts", event_id="id")
-    stream = Stream(spark, {"query": trellis.query(QUERIES["rising"])}, frame, options, run)
-    stream.start()
-    try:
-        stream.wait()
-        stream.flush()
-    finally:
-        stream.stop()
+    run_to_end(Stream(spark, {"query": trellis.query(QUERIES["rising"])}, frame, options, run))
     assert written(folder / f"{kind}-results") == detected(QUERIES["rising"], events())
 
 

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import trellis
+from tests.spark_streams import run_to_end
 from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.checkpoint import Checkpoint
@@ -81,13 +82,8 @@ def streamed(spark: SparkSession, folder: Path, kind: str) -> pa.Table:
     state = str(folder / f"{kind}-state")
     frame = read_stream(spark, str(folder / f"{kind}-in"), time="ts", known=Checkpoint.at(state).columns)
     options = Options(str(folder / f"{kind}-results"), state, "0 s", available_now=True)
-    stream = Stream(spark, {"query": trellis.query(RISING)}, frame, options, RunOptions(time="ts", event_id="id"))
-    stream.start()
-    try:
-        stream.wait()
-        stream.flush()
-    finally:
-        stream.stop()
+    run = RunOptions(time="ts", event_id="id")
+    run_to_end(Stream(spark, {"query": trellis.query(RISING)}, frame, options, run))
     return read_committed(folder / f"{kind}-results")
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 import trellis
 from tests.compare import expected, plain_rows
 from tests.grouping import is_refused, queries_on
+from tests.spark_streams import run_to_end
 from tests.strategies import TYPED, Case, Table, arrow_table, tables, time_column
 from tests.streams.test_bucket import in_any_order
 from trellis.engines.options import RunOptions
@@ -77,12 +78,7 @@ def _assert_same(spark: SparkSession, folder: Path, cases: list[Case]) -> None:
         Options(out=str(folder / "out"), checkpoint=str(folder / "cp"), watermark="1 s", available_now=True),
         RunOptions(**given_options),
     )  # fmt: skip
-    stream.start()
-    try:
-        stream.wait()
-        stream.flush()
-    finally:
-        stream.stop()
+    run_to_end(stream)
     for i, one in enumerate(cases):
         answer = expected(one)
         assert not isinstance(answer, str)
