@@ -2,85 +2,91 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.graph import explore
 from trellis.kernels.explore.iterations import gather
 from trellis.kernels.explore.lists import FULL, keep
 from trellis.kernels.explore.matches import BOUND, EVENT, NO_ROOM, SLOTS
-from trellis.kernels.explore.vertices import forget_graph
 from trellis.kernels.jit import njit
 
 MARK = -7  # the first of lists that tell of a match
 
 
-@njit(cache=True, nogil=True)
-def forbidden_of_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, stated,
-    starts, soonest,
-):  # fmt: skip
-    """Return the matches of the groups from `first` to `last`; a status, 0 or what there was no room for; and where.
+class ForbiddenTerms(NamedTuple):
+    """What is told of the matches that a NOT forbids.
 
-    Parameters
+    Attributes
     ----------
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh
-        What the exploration goes by, and works in.
-    groups_lo, groups_hi, first, last
-        The groups.
     stated
         int64 (terms, 3): terms, the slots of what they have gathered or -1, and the views that they name.
     starts
-        The slots of first events of variables; a match begins with the first of these.
+        int64: the slots of first events of variables; a match begins with the first of these.
     soonest
         Whether only the match that ends first counts of those that begin with the same event and tell the same.
+    """
+
+    stated: np.ndarray
+    starts: np.ndarray
+    soonest: bool
+
+
+NO_TERMS = ForbiddenTerms(np.empty((0, 3), np.int64), np.empty(0, np.int64), False)
+
+
+@njit(cache=True, nogil=True)
+def note_matches(tables, columns, lists, scratch, graph, lo, hi, told, found, tuples, size, used):
+    """Note the matches of a group that was explored.
+
+    Parameters
+    ----------
+    tables, columns, lists, scratch, graph, lo, hi
+        What the exploration went by and found, and the group.
+    told : ForbiddenTerms
+        What is noted of a match.
+    found, tuples, size, used
+        int64 (room, 2 + terms): the first and last event of matches, and how many tuples each term tells; int64: these
+        tuples; how many there are of both.
 
     Returns
     -------
-    status, group
-        0, or what there was no room for; and the group that it happened in.
-    found, tuples
-        int64 (matches, 2 + terms): the first and last event, and how many tuples each term tells; and these tuples.
+    status
+        0, or what there was no room for: nothing is noted of the group then.
+    found, tuples, size, used
+        Those with the matches of the group; in larger arrays if they need them.
     """
-    width = 2 + stated.shape[0]
-    found, tuples = np.empty((1024, width), np.int64), np.empty(4096, np.int64)
-    row, key = np.empty(graph.rows.shape[1], np.int64), np.empty(2 + width, np.int64)
-    size = used = status = 0
-    group = first
-    while group < last:
-        lo, hi = groups_lo[group], groups_hi[group]
-        whole_size, whole_used = size, used
-        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
-        for home in range((hi - lo) * tables[t.VARIABLES] if status == 0 else 0):
-            vertex = np.int64(graph.heads[home]) - 1
-            while vertex >= 0 and status == 0:
-                if graph.complete[vertex]:
-                    status = _note(tables, columns, lists, scratch, graph.rows[vertex], stated, starts, soonest, key)
-                    if status > 0:
-                        status = 0
-                        if size == found.shape[0]:
-                            found = _grown_rows(found)
-                        found[size, 0], found[size, 1] = key[1], graph.rows[vertex, EVENT]
-                        for i in range(stated.shape[0]):
-                            number = key[3 + i]
-                            begin, end = lists.ends[number - 1] if number else 0, lists.ends[number]
-                            found[size, 2 + i] = end - begin
-                            for k in range(begin, end):
-                                one = lists.values[k]
-                                for v in range(lists.ends[one - 1], lists.ends[one]):
-                                    if used == tuples.shape[0]:
-                                        tuples = grown(tuples, used, 2 * used)
-                                    tuples[used] = lists.values[v]
-                                    used += 1
-                        size += 1
-                vertex = np.int64(graph.link[vertex]) - 1
-        forget_graph(graph, lo, hi, tables[t.VARIABLES])
-        if status < 0:
-            size, used = whole_size, whole_used
-            break
-        group += 1
-    return status, group, found[:size], tuples[:used]
+    stated = told.stated
+    whole_size, whole_used, status = size, used, np.int64(0)
+    key = np.empty(4 + stated.shape[0], np.int64)
+    for home in range((hi - lo) * tables[t.VARIABLES]):
+        vertex = np.int64(graph.heads[home]) - 1
+        while vertex >= 0:
+            if graph.complete[vertex]:
+                row = graph.rows[vertex]
+                status = _note(tables, columns, lists, scratch, row, stated, told.starts, told.soonest, key)
+                if status < 0:
+                    return status, found, tuples, whole_size, whole_used
+                if status > 0:
+                    if size == found.shape[0]:
+                        found = _grown_rows(found)
+                    found[size, 0], found[size, 1] = key[1], row[EVENT]
+                    for i in range(stated.shape[0]):
+                        number = key[3 + i]
+                        begin, end = lists.ends[number - 1] if number else 0, lists.ends[number]
+                        found[size, 2 + i] = end - begin
+                        for k in range(begin, end):
+                            one = lists.values[k]
+                            for v in range(lists.ends[one - 1], lists.ends[one]):
+                                if used == tuples.shape[0]:
+                                    tuples = grown(tuples, used, 2 * used)
+                                tuples[used] = lists.values[v]
+                                used += 1
+                    size += 1
+            vertex = np.int64(graph.link[vertex]) - 1
+    return np.int64(0), found, tuples, size, used
 
 
 @njit(cache=True, nogil=True, _nrt=False)
