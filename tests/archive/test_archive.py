@@ -265,7 +265,7 @@ def test_a_walk_of_the_tree_finds_what_the_slices_find(tmp_path_factory: pytest.
             "A a, B b", "A a, B b, C c", "A a, A b", "OR(A a, B b), C c", "AND(A a, B b), C c", "A a, AND(B b, C c)",
             "A a, NOT(B b), C c", "AND(A a, B b), NOT(C c), A d", "A a, OR(SEQ(B b, NOT(C c), A d), C e)",
             "A a, NOT(C c), AND(B b, D d), NOT(A e), B f", "AND(SEQ(A a, B b), C c)", "NOT(B b), A a",
-            "A a, B+ b[], C c",
+            "A a, B+ b[], C c", "A a, B b, NOT(C c)", "AND(A a, A b), C c", "A a, AND(B b, B c, A d)",
         ])  # fmt: skip
         where = dice.choice(["", "", " WHERE a.x > 3", " WHERE a.g = 'u'"])
         options = {
