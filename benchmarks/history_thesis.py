@@ -100,7 +100,7 @@ def _log(title: str, table: pa.Table, folder: Path, quick: bool, by_case: bool) 
     base.execute("SET threads = 1")
     rows = []
     for length in (2, 3) if quick else range(2, 9):
-        asked = _asked(codes, cases, length, 10 if quick else 100 if by_case else 20)
+        asked = _asked(codes, cases, length, 10 if quick else 40 if by_case else 8)
         rows.append(
             _log_row(
                 archive, pairs, single, base, f"read_parquet('{source}')", asked, names.to_pylist(), case_names, length
@@ -221,7 +221,7 @@ def _streams(folder: Path, quick: bool) -> list[Table]:
                 Timing(wall, wall),
             )
         )
-        asked = _texts(table, 10 if quick else 100)
+        asked = _texts(table, 10 if quick else 40)
         for i, kind in enumerate(TYPES):
             step(f"{name}: {kind}")
             adjacent.append(_stream_row(archive, name, kind, asked[kind], "adjacent-leaves", TOLD_ADJACENT, i))
