@@ -35,7 +35,7 @@ from trellis.providers import provided
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
 STARTS = ("every", "after")
-LEAVES_WORTH_A_WALK = 30_000
+LEAVES_WORTH_A_WALK = 10_000
 
 
 @dataclass(frozen=True)
