@@ -292,7 +292,7 @@ def _read_list(directory: Path) -> tuple[dict[str, int], set[str]] | None:
 
 
 def parse_list(text: bytes, path: str) -> dict[str, Any]:
-    """Return what a list of the files of an output says.
+    """Return the contents of a list of the files of an output.
 
     Raises
     ------

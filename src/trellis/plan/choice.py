@@ -83,7 +83,7 @@ def pattern_plan(bound: BoundQuery) -> Plan:
 
 def of_patterns(plan: Plan) -> OperatorSpec:
     """Return the operator that takes every pattern, with what was asked for."""
-    return _pattern(plan, o.AUTO).asked(plan.algorithm, plan.settings)
+    return _pattern(plan, o.AUTO).requested(plan.algorithm, plan.settings)
 
 
 def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:
@@ -94,7 +94,7 @@ def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> P
     UsageError
         If the algorithm is not for such a query.
     """
-    return replace(plan, operator=_choose(plan, algorithm).asked(algorithm, settings))
+    return replace(plan, operator=_choose(plan, algorithm).requested(algorithm, settings))
 
 
 @dataclass(frozen=True)

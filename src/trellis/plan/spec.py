@@ -51,9 +51,9 @@ class OperatorSpec:
         """The cost of counting, in a sentence."""
         return self.how.get("counting", "")
 
-    def asked(self, algorithm: str, settings: AlgorithmSettings) -> OperatorSpec:
+    def requested(self, algorithm: str, settings: AlgorithmSettings) -> OperatorSpec:
         """Return the operator, and those that take its place, with what was asked for."""
-        other = None if self.otherwise is None else self.otherwise.asked(algorithm, settings)
+        other = None if self.otherwise is None else self.otherwise.requested(algorithm, settings)
         return replace(self, algorithm=algorithm, settings=settings, otherwise=other)
 
     def ways(self) -> Iterator[OperatorSpec]:
