@@ -3,8 +3,8 @@
 `gathered` and `values` have a number for each event of a task, `by_above` and `by_below` its events, int32; all are
 counted from the first event of the task. It takes n log^2 n steps.
 
-Fenwick trees lie in the vertices of an array: that of a segment adds from its end (`at` is the end, `way` -1), or from
-its begin (`at` is the vertex before it, `way` 1); `k` is how far from there.
+A `tree` has a Fenwick tree for each segment, of `size` vertices: it adds from the end of the segment (`at` is the end,
+`way` -1), or from its begin (`at` is the vertex before it, `way` 1); `k` is how far from there.
 """
 
 from __future__ import annotations
