@@ -66,7 +66,7 @@ def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any
         if reached > watermark:
             watermark = reached
             keep(tester.setWatermark(watermark))
-    give(packer.told(packer.buckets, watermark + 1000))
+    give(packer.watermarks(packer.buckets, watermark + 1000))
     return found
 
 

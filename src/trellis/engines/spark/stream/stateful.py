@@ -201,9 +201,9 @@ class EventPacker:
                         untold.discard(bucket)
                         yield piece
             if reached:
-                yield from self.told(sorted(untold), reached)
+                yield from self.watermarks(sorted(untold), reached)
 
-    def told(self, buckets: Iterable[int], reached: int) -> Iterator[pa.RecordBatch]:
+    def watermarks(self, buckets: Iterable[int], reached: int) -> Iterator[pa.RecordBatch]:
         """Yield pieces without events that tell buckets a watermark."""
         for bucket in buckets:
             yield _piece(bucket, EVENTS, None, reached, None, 0)
