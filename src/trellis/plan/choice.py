@@ -16,8 +16,8 @@ from trellis.language.syntax import Report, Select
 from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.bounds import with_bounds
-from trellis.plan.equalities import with_neighbours
 from trellis.plan.carried import pattern_texts
+from trellis.plan.equalities import with_neighbours
 from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns

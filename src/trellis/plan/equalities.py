@@ -35,7 +35,8 @@ def _equal_to_first(condition: Condition) -> Column | None:
     if not isinstance(value, Operation) or value.function != "=":
         return None
     for one, other in (value.arguments, value.arguments[::-1]):
-        if isinstance(one, Column) and isinstance(other, Column) and one.which is s.Which.EACH and not one.function:
-            if other in (replace(one, which=s.Which.FIRST), replace(one, which=s.Which.NTH, nth=1)):
+        if isinstance(one, Column) and one.which is s.Which.EACH and not one.function:
+            first, also_first = replace(one, which=s.Which.FIRST), replace(one, which=s.Which.NTH, nth=1)
+            if other in (first, also_first):
                 return one
     return None

@@ -109,11 +109,13 @@ def consecutive_edges(events: Slice, adjacency: Adjacency) -> tuple[Ints, NDArra
     for clause in adjacency.clauses:
         follows &= np.logical_or.reduce([above[1:] > below[:-1] for above, below in clause])
     sources = np.flatnonzero(follows)
+    targets = (sources + 1).astype(np.int32)
     if adjacency.residual:
-        sources = sources[residual_holds(adjacency.residual, events.columns, sources, sources + 1)]
+        holds = residual_holds(adjacency.residual, events.columns, sources, targets)
+        sources, targets = sources[holds], targets[holds]
     degrees = np.zeros(len(events), np.int64)
     degrees[sources] = 1
-    return degrees, (sources + 1).astype(np.int32)
+    return degrees, targets
 
 
 def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeCodes:
