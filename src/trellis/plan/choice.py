@@ -83,8 +83,8 @@ def pattern_plan(bound: BoundQuery) -> Plan:
 
 
 def of_patterns(plan: Plan) -> OperatorSpec:
-    """Return the operator that takes every pattern."""
-    return _pattern(plan, o.AUTO)
+    """Return the operator that takes every pattern, with what was asked for."""
+    return _pattern(plan, o.AUTO).requested(plan.algorithm, plan.settings)
 
 
 def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:
@@ -95,8 +95,7 @@ def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> P
     UsageError
         If the algorithm is not for such a query.
     """
-    chosen = replace(_choose(plan, algorithm), algorithm=algorithm, settings=settings)
-    return replace(plan, operator=chosen)
+    return replace(plan, operator=_choose(plan, algorithm).requested(algorithm, settings))
 
 
 @dataclass(frozen=True)
