@@ -285,7 +285,7 @@ class Cliques(VertexProgram):
             return None
         place = graph.place(self.vertex)
         if place is None:
-            refuse_unknown(graph, [self.vertex])
+            raise _unknown(self.vertex)
         offsets, edges = block().in_edges
         places, self.rows, found, number, begins, names = paths.cliques_near(
             offsets, edges.source, place, self.WIDEST, self.max_cliques
@@ -366,4 +366,8 @@ def refuse_unknown(graph: Neighbourhood, ids: list[Any]) -> None:
     """Refuse vertices that the graph does not have, unless it has none at all."""
     unknown = graph.lacks(ids)
     if unknown:
-        raise UsageError(f"the graph has no vertex {unknown[0]!r}", "Ids of vertices have the type that edges have.")
+        raise _unknown(unknown[0])
+
+
+def _unknown(vertex: Any) -> UsageError:
+    return UsageError(f"the graph has no vertex {vertex!r}", "Ids of vertices have the type that edges have.")
