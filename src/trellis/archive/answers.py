@@ -120,7 +120,7 @@ class Answerer:
         self.manifest, self.contents, self._tree = manifest, contents, tree
         self._texts: dict[tuple[str, str], Text] = {}
         self._prepared: dict[tuple[str, str], Any] = {}
-        self._walked: dict[Question, bool] = {}
+        self._by_tree: dict[Question, bool] = {}
 
     @cached_property
     def leaves(self) -> Leaves:
@@ -146,12 +146,12 @@ class Answerer:
         """Return whether a walk is expected to cost less than slices; in small histories nothing is measured."""
         if len(self.leaves) < LEAVES_WORTH_A_WALK or not self._has_nodes:
             return False
-        known = self._walked.pop(question, None)
+        known = self._by_tree.pop(question, None)
         if known is None:
             untyped = any(one.untyped for one in question.sequences)
             known = not untyped and self.tree_index.pays(question, self.leaves)
-        self._walked[question] = known
-        _forget(self._walked)
+        self._by_tree[question] = known
+        _forget(self._by_tree)
         return known
 
     def _leaves_for(self, text: Text, question: Question, options: QuestionOptions) -> Leaves:
