@@ -17,6 +17,7 @@ from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.bounds import with_bounds
 from trellis.plan.carried import pattern_texts
+from trellis.plan.equalities import with_neighbours
 from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
@@ -52,7 +53,7 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
     UsageError
         If the algorithm is not for such a query.
     """
-    bound = with_bounds(bound)
+    bound = with_neighbours(with_bounds(bound))
     by_kind = {kind: tuple(c for c in bound.conditions if c.kind is kind) for kind in ConditionKind}
     constant, adjacent = by_kind[ConditionKind.CONSTANT], by_kind[ConditionKind.ADJACENT]
     other = by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST]
