@@ -69,6 +69,11 @@ class Slice:
         return len(self.times)
 
     @property
+    def pairs(self) -> int:
+        """The number of pairs of events that can be in one trend."""
+        return int((self.until - np.arange(1, len(self) + 1)).sum())
+
+    @property
     def ticks(self) -> NDArray[Any]:
         """Numbers that tell which of two events comes first, equal where neither does; `times` are for distances."""
         return self.times if self.order is None else self.order
