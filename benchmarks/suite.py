@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FOLDER = Path(__file__).parent
-SHORT = ("limits", "peers", "features", "law")  # some ten minutes together
+SHORT = ("limits", "peers", "tuning", "features", "law")  # some ten minutes together
 
 
 def benchmarks() -> dict[str, str]:
