@@ -17,7 +17,7 @@ MARK = -7  # the first of lists that tell of a match
 
 
 class ForbiddenTerms(NamedTuple):
-    """What is told of the matches that a NOT forbids.
+    """Terms that are told of the matches that a NOT forbids.
 
     Attributes
     ----------
