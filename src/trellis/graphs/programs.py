@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import get_ident
 from typing import Any, ClassVar
 
 import numpy as np
@@ -196,13 +197,15 @@ class Triangles(VertexProgram):
         begins, lower = np.empty(size + 1, np.int64), np.empty(len(edges.source), np.int64)
         lower = lower[: whole.lower_neighbours(offsets, edges.source, -rank, begins, lower)]
 
-        def counted(low: int, high: int) -> Ints:
-            counts = np.zeros(size, np.int64)
-            whole.count_triangles(begins, lower, counts, low, high)
-            return counts
+        counts: dict[int, Ints] = {}  # of each thread
 
-        with Threads(begins) as threads:
-            return Solution(np.sum(threads.run(counted), axis=0), 1, size)
+        def count(low: int, high: int) -> None:
+            own = counts.setdefault(get_ident(), np.zeros(size, np.int64))
+            whole.count_triangles(begins, lower, own, low, high)
+
+        with Threads(begins, each=8) as threads:
+            threads.run(count)
+        return Solution(np.sum([*counts.values()], axis=0), 1, size)
 
     def finish(self, values: Any, total: float) -> Values:  # noqa: D102
         counts = np.zeros(len(values), np.int64)
