@@ -38,7 +38,8 @@ class BenchOptions:
         "Those of an earlier run are replaced.", "DIR", "--out", rich_help_panel="Output",
     )  # fmt: skip
     results: Path | None = o.option(
-        None, "Write everything into this one file, too: the results file, which the documents have their figures from.",
+        None,
+        "Write everything into this one file, too: the results file, which the documents have their figures from.",
         "FILE", rich_help_panel="Output",
     )  # fmt: skip
 
