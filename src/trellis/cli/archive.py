@@ -76,7 +76,7 @@ class ShapeOptions:
 
 
 @dataclass(frozen=True)
-class QuestionOptions:
+class FindOptions:
     """The options about what is asked, beside the pattern."""
 
     policy: str | None = o.option(
@@ -246,7 +246,7 @@ def coarsen(
 def find(
     pattern: o.QueryText,
     archive: Place,
-    question: QuestionOptions,
+    question: FindOptions,
     exists: Annotated[bool, typer.Option("--exists", help="Only whether it happened: no, maybe or likely.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Read what may matter, and give exact results.")] = False,
     param: o.Params = None,
