@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.absent import alternatives, forbidden_patterns, names_in, without_edges
+from trellis.language.absent import absent_at_edge, forbidden_patterns, names_in
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
 from trellis.language.printer import condition_text
 from trellis.language.scope import Scope
@@ -66,46 +66,30 @@ def bind_untils(pattern: s.Pattern, scope: Scope) -> list[tuple[Variable, Condit
 
 
 def bind_absent_patterns(
-    query: s.QuerySyntax, written: s.Pattern, conditions: tuple[Condition, ...], scope: Scope
+    query: s.QuerySyntax, conditions: tuple[Condition, ...], scope: Scope
 ) -> tuple[AbsentPattern, ...]:
-    """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one.
-
-    `written` is the pattern before what NOTs forbid was put apart into alternatives.
-    """
-    forbidden = (one for node in s.walk(query.pattern) if isinstance(node, s.Absent) for one in node.events)
-    at_edges = [edge for one in forbidden for some in without_edges(one)[::2] for edge in some]
-    for edge in at_edges:
-        if without_edges(edge)[1] is not edge:
-            scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", edge, "Say it in two queries.")
-    around = dict(_forbidden_by(written, ()))
+    """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
+    _refuse_edges(query.pattern, scope)
+    around = dict(_forbidden_by(query.pattern, ()))
     for condition, node in zip(
         conditions, (c for c in query.where if not isinstance(c, s.PartitionClause)), strict=False
     ):
-        _refuse_counts(condition, node, written, scope)
-        _refuse_of_edges(condition, node, at_edges, scope)
         _refuse_two_of_not(condition, node, around, scope)
-        _refuse_out_of_nots(condition, node, written, scope)
+        _refuse_out_of_nots(condition, node, query.pattern, scope)
     return forbidden_patterns(query.pattern)
 
 
-def _refuse_counts(condition: Condition, node: s.Condition, written: s.Pattern, scope: Scope) -> None:
-    """Refuse COUNT of what some alternatives inside a NOT do not have: there it is 0, and they do not know of it."""
-    for one in s.absent_patterns(written):
-        every = [frozenset(names_in(way)) for way in alternatives(one)]
-        lacking = every[0].union(*every) - every[0].intersection(*every)
-        for column in columns_of(condition.value):
-            if column.function == "COUNT" and column.var in lacking:
-                counted = f"`{condition.text}` counts `{column.var}`, which may have no event"
-                scope.fail(f"{counted}, beside a NOT at the edge of a NOT", node, "Write a NOT for each case.")
-
-
-def _refuse_of_edges(condition: Condition, node: s.Condition, at_edges: list[s.Pattern], scope: Scope) -> None:
-    """Refuse a comparison of what a NOT at the edge of a NOT forbids with anything else."""
-    named = condition.names - {""}
-    for own in map(frozenset, map(names_in, at_edges)):
-        if own & named and not own >= named:
-            what = f"`{condition.text}` compares `{min(own & named)}` of a NOT at the edge of a NOT with another"
-            scope.fail(what, node, "Put that NOT between two parts, or compare it with constants.")
+def _refuse_edges(pattern: s.Pattern, scope: Scope) -> None:
+    """Refuse NOTs at the edge of a NOT that forbid what has such a NOT itself, or what reaches over a whole AND."""
+    for node in (node for node in s.walk(pattern) if isinstance(node, s.Absent)):
+        for edge in (edge for one in node.events for edge in absent_at_edge(one)):
+            for one in edge.absent.events:
+                if any(True for _ in absent_at_edge(one)):
+                    hint = "Say it in two queries."
+                    scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", one, hint)
+                if not (edge.before or edge.behind or isinstance(one, s.Single)):
+                    hint = "Forbid each of its events by itself, or put the NOT before or behind the AND."
+                    scope.fail("inside an AND that a NOT forbids, NOT forbids single events", one, hint)
 
 
 def _refuse_out_of_nots(condition: Condition, node: s.Condition, written: s.Pattern, scope: Scope) -> None:
@@ -172,8 +156,8 @@ def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
             word = None
             if isinstance(node, s.PolicyStep) or (isinstance(node, s.Kleene | s.Group) and node.policy is not None):
                 word = "a policy of a single step"
-            elif isinstance(node, s.Kleene) and (node.greedy or node.until is not None):
-                word = "greedy" if node.greedy else "UNTIL"
+            elif isinstance(node, s.Kleene) and node.greedy:
+                word = "greedy"
             if word is not None:
                 hint = "Put it outside of the AND, or use SELECT for the whole pattern."
                 scope.fail(f"{word} cannot stand inside AND, where events of other arms come in between", node, hint)

@@ -20,7 +20,7 @@ from trellis.events.columns.program_tables import ProgramTables, TooWideForKerne
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
-from trellis.language.absent import without_edges
+from trellis.language.absent import absent_at_edge
 from trellis.language.bound import Reference, WindowKind, columns_of
 from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
@@ -119,7 +119,8 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
         t.RESULTS: sum(one.result for one in guard_terms),
         t.GROUPS: len(plan.bound.groups),
         t.ALONE: len(alone),
-        t.EDGED: int(any(without_edges(one.pattern)[1] is not one.pattern for one in plan.bound.absent_patterns)),
+        t.EDGED: t.HAS_EDGES * any(True for one in plan.bound.absent_patterns for _ in absent_at_edge(one.pattern))
+        + t.IN_GAP * variables.in_gap,
     }
     rows.add(t.B_BUCKET, bucket_rows)
     lists = {field: values for part in parts for field, values in part.items()}
@@ -132,7 +133,7 @@ def _refuse_reaching_back(plan: Plan, states: States) -> None:
     """Refuse a NOT whose gap begins later as a match goes on, if what it forbids begins with another NOT."""
     closing = {name for one in states.flat for g in one.guards if g.closing and not g.after for name in g.absent}
     if plan.bound.window.kind is WindowKind.SPAN and any(
-        without_edges(p.pattern)[0] for p in plan.bound.absent_patterns if p.name in closing
+        not edge.before for p in plan.bound.absent_patterns if p.name in closing for edge in absent_at_edge(p.pattern)
     ):
         raise UsageError(
             "a NOT at the beginning of a repeated group forbids what begins with a NOT, while WITHIN has no SLIDE",
