@@ -838,9 +838,7 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
         one, other = around[name], around[var]
         while one and other and one[0] is other[0]:
             one, other = one[1:], other[1:]
-        apart = one + other
-        outermost = () in (around[name], around[var])
-        return not apart or (len(apart) == 1 and (outermost or isinstance(apart[0], s.Single)))
+        return len(one + other) <= 1
 
     names = sorted({leaf.var for leaf in leaves})
     found = []

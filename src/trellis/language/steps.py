@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.absent import absent_at_edge, forbidden_patterns, names_in
+from trellis.language.absent import absent_at_edge, forbidden_patterns
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
 from trellis.language.printer import condition_text
 from trellis.language.scope import Scope
@@ -75,7 +75,7 @@ def bind_absent_patterns(
         conditions, (c for c in query.where if not isinstance(c, s.PartitionClause)), strict=False
     ):
         _refuse_two_of_not(condition, node, around, scope)
-        _refuse_out_of_nots(condition, node, query.pattern, scope)
+        _refuse_out_of_nots(condition, node, around, scope)
     return forbidden_patterns(query.pattern)
 
 
@@ -85,55 +85,40 @@ def _refuse_edges(pattern: s.Pattern, scope: Scope) -> None:
         for edge in (edge for one in node.events for edge in absent_at_edge(one)):
             for one in edge.absent.events:
                 if any(True for _ in absent_at_edge(one)):
-                    hint = "Say it in two queries."
+                    hint = "Put it between two parts: `NOT(SEQ(A a, NOT(SEQ(NOT(B b), C c)), D d))`."
                     scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", one, hint)
                 if not (edge.before or edge.behind or isinstance(one, s.Single)):
-                    hint = "Forbid each of its events by itself, or put the NOT before or behind the AND."
-                    scope.fail("inside an AND that a NOT forbids, NOT forbids single events", one, hint)
+                    hint = "Forbid its events each by itself, `NOT(B b, C c)`, or put the NOT before or behind the AND."
+                    what = "a NOT beside the arms of an AND that is forbidden itself forbids more than single events"
+                    scope.fail(what, one, hint)
 
 
-def _refuse_out_of_nots(condition: Condition, node: s.Condition, written: s.Pattern, scope: Scope) -> None:
+def _refuse_out_of_nots(
+    condition: Condition, node: s.Condition, around: dict[str, tuple[int, ...]], scope: Scope
+) -> None:
     """Refuse what looks out of two NOTs, or compares more than whole variables with what is outside of one."""
-    named = condition.names - {""}
-    nested = {
-        leaf.var for one in s.absent_patterns(written) for two in s.absent_patterns(one) for leaf in s.leaves(two)
-    }
-    if any(column.at is not None and column.var in nested for column in columns_of(condition.value)):
+    named = sorted(condition.names & around.keys(), key=lambda name: (len(around[name]), name))
+    columns = [*columns_of(condition.value)]
+    if any(column.at is not None and len(around[column.var]) > 1 for column in columns if column.var):
         hint = "Name a variable that takes events."
         scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
-    levels = [[frozenset(names_in(one)) for one in own] for own in _by_level(written) if own]
-    for level, names in enumerate(levels):
-        inside = next((own & named for own in names if own & named and not own >= named), None)
-        if inside is None or (level and all(len(own) == 1 for own in names if own & named)):
-            continue
-        other = min(named - inside)
-        if level:
-            var = min(inside)
-            what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
-            hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
-            scope.fail(what, node, hint)
-        if named & nested:
-            var = min(named & nested)
-            what = f"`{condition.text}` compares `{var}`, which a NOT in NOT forbids, with `{other}` outside of both"
-            scope.fail(what, node, "Compare it with variables of the NOT around it.")
-        so_far = (s.Which.BEFORE, s.Which.UPTO)
-        if any(column.which in so_far and column.var in inside for column in columns_of(condition.value)):
-            what = f"`{condition.text}` compares events so far, inside NOT, with `{other}` outside"
-            scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
-
-
-def _by_level(pattern: s.Pattern) -> Iterator[list[s.Pattern]]:
-    """Yield the patterns that the NOTs of a pattern forbid; then for each of these those that its own NOTs do."""
-    forbidden = [*s.absent_patterns(pattern)]
-    yield forbidden
-    for one in forbidden:
-        yield from _by_level(one)
+    if not named or around[named[0]] == around[named[-1]]:
+        return
+    outer, inner, depth = named[0], named[-1], len(around[named[0]])
+    if len(around[inner]) > depth + 1:
+        what = f"`{condition.text}` compares `{inner}`, which a NOT in NOT forbids, with `{outer}` outside of both"
+        scope.fail(what, node, "Compare it with variables of the NOT around it.")
+    so_far = (s.Which.BEFORE, s.Which.UPTO)
+    if any(column.which in so_far and len(around[column.var]) > depth for column in columns if column.var):
+        what = f"`{condition.text}` compares events so far, inside NOT, with `{outer}` outside"
+        scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
 
 
 def _forbidden_by(pattern: s.Node, around: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield each variable with what NOTs forbid around it, the outermost first: each part of a NOT by itself."""
-    if isinstance(pattern, s.Single | s.Kleene):
-        yield pattern.var, around
+    """Yield each variable, and each label, with what NOTs forbid around it, the outermost first, each by itself."""
+    name = pattern.var if isinstance(pattern, s.Single | s.Kleene) else getattr(pattern, "label", None)
+    if name is not None:
+        yield name, around
     for part in s.children(pattern):
         yield from _forbidden_by(part, (*around, id(part)) if isinstance(pattern, s.Absent) else around)
 
@@ -159,7 +144,7 @@ def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
             elif isinstance(node, s.Kleene) and node.greedy:
                 word = "greedy"
             if word is not None:
-                hint = "Put it outside of the AND, or use SELECT for the whole pattern."
+                hint = "Write the orders of its parts as arms of an OR, or use SELECT for the whole pattern."
                 scope.fail(f"{word} cannot stand inside AND, where events of other arms come in between", node, hint)
 
 

@@ -33,7 +33,8 @@ VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS, RESULTS, BASES, GROU
 """Numbers at the head of the tables: of letters, which these pages call variables as well, terms, events, numbers of a
 match, variables of NOT, policies of steps, terms of HAVING; the greedy letters, as bits; whether the window is a span;
 of variables in the proper sense, of repeated groups, and of the variables of NOT that forbid single events; whether one
-forbids what has a NOT at its edge, and whether the matches are themselves forbidden, in a gap that is not known yet. Where no group is repeated letters are the variables."""
+forbids what has a NOT at its edge, and whether the matches are themselves forbidden, in a gap that is not known yet.
+Where no group is repeated letters are the variables."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,

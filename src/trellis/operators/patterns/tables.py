@@ -20,8 +20,10 @@ from trellis.events.columns.program_tables import ProgramTables, TooWideForKerne
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
+from trellis.language import syntax as s
 from trellis.language.absent import absent_at_edge
 from trellis.language.bound import Reference, WindowKind, columns_of
+from trellis.language.groups import is_repeated
 from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
@@ -79,7 +81,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
             "Say the policy of most steps by SELECT.",
         )
     guard_terms, states = variables.guard_terms, States(plan)
-    _refuse_reaching_back(plan, states)
+    _refuse_reaching_back(plan)
     paths = {v.name: v.groups for v in plan.bound.variables} | dict(forbidden_paths(plan.bound))
     alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
     absent = (*alone, *variables.ends)
@@ -129,11 +131,13 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, terms[t.T_BEGINS], alphabet)
 
 
-def _refuse_reaching_back(plan: Plan, states: States) -> None:
+def _refuse_reaching_back(plan: Plan) -> None:
     """Refuse a NOT whose gap begins later as a match goes on, if what it forbids begins with another NOT."""
-    closing = {name for one in states.flat for g in one.guards if g.closing and not g.after for name in g.absent}
+    groups = (node for node in s.walk(plan.bound.pattern) if is_repeated(node))
+    inside = {id(node) for group in groups for node in s.walk(group)}
+    first = (e.absent for e in absent_at_edge(plan.bound.pattern) if not e.before and id(e.absent) in inside)
     if plan.bound.window.kind is WindowKind.SPAN and any(
-        not edge.before for p in plan.bound.absent_patterns if p.name in closing for edge in absent_at_edge(p.pattern)
+        not edge.before for absent in first for one in absent.events for edge in absent_at_edge(one)
     ):
         raise UsageError(
             "a NOT at the beginning of a repeated group forbids what begins with a NOT, while WITHIN has no SLIDE",
