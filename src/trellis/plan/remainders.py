@@ -314,13 +314,13 @@ def _head_steps(head: Item) -> list[_Next]:
 
 
 def _beside(arms: tuple[Remainder, ...]) -> list[tuple[tuple[Guard, ...], tuple[Remainder, ...]]]:
-    """Return what may become of arms of an AND while another one takes an event, with the guards of each way."""
+    """Return the ways in which arms of an AND may wait while another one takes an event, each with its guards."""
     ways = product(*map(_waiting, arms))
     return [(sum((guards for guards, _ in way), ()), tuple(rest for _, rest in way)) for way in ways]
 
 
 def _waiting(rest: Remainder) -> list[tuple[tuple[Guard, ...], Remainder]]:
-    """Return what may become of a rest while others take an event: a variable with UNTIL waits on, or takes no more."""
+    """Return the ways in which a rest may wait while others take an event: with UNTIL a variable may also be over."""
     if not rest:
         return [((), rest)]
     head, tail = rest[0], rest[1:]
