@@ -80,7 +80,7 @@ def run(quick: bool) -> list[Table]:
 
 
 def _star(quick: bool) -> Table:
-    few, many, stream = (30, 60, 200) if quick else (900, 3_000, 20_000)
+    few, many, stream = (30, 60, 200) if quick else (900, 9_000, 20_000)
     base = _database({"few": named(few), "many": named(many), "stream": named(stream)})
     span = "AND c.ts <= a.ts + 60 AND b.ts <= a.ts + 60"
     ids = "SELECT a.ts, b.ts AS b, c.ts AS c"
