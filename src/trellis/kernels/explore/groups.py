@@ -74,7 +74,7 @@ def explore_groups(
     group_of, group_end = np.empty(room, np.int32), np.empty(room, np.int32)
     offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
     begins = np.zeros((last - first + 1, 3), np.int64)
-    found, tuples = np.empty((64, 2 + told.stated.shape[0]), np.int64), np.empty(64, np.int64)
+    found, tuples = np.empty((64, 4 + told.stated.shape[0]), np.int64), np.empty(64, np.int64)
     vertex = edge = start = status = matches = used = 0
     group = first
     while group < last:
@@ -82,8 +82,9 @@ def explore_groups(
         status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
         if notes and status == 0:
             status, found, tuples, matches, used = note_matches(
-                tables, columns, lists, scratch, graph, lo, hi, told, found, tuples, matches, used
-            )
+                tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, told, found, tuples,
+                matches, used,
+            )  # fmt: skip
         if notes or status < 0:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
             if status < 0:

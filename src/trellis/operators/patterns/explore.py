@@ -168,10 +168,13 @@ class Exploration:
 
     def _explored(
         self, groups: Groups, first: int, last: int, room: Room, told: ForbiddenTerms | None = None
-    ) -> Iterator[tuple[tuple[GroupGraphs, Ints, Ints], Ints]]:
+    ) -> Iterator[tuple[list[Any], Ints]]:
         """Yield the graphs of groups, or what is told of their matches, and their numbers of events."""
         compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        if told is not None:
+            order = np.lexsort((hi, lo))
+            lo, hi = lo[order], hi[order]
         status = 1
         while status:
             status, at, *found = explore_groups(
