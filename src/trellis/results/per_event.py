@@ -54,7 +54,7 @@ def _columns(output: Output, states: States) -> list[pa.Array]:
             return [states.means()]
         if not is_exact(output):
             return [states.doubles()]
-        assert states.unit == Fraction(1, 10**output.type.scale)
+        assert not len(states) or states.unit == Fraction(1, 10**output.type.scale)
         return exact_columns(states.totals, output.type.scale, states.known)
     return [present(normalise(states, output.type), arrow_type(output.type))]
 
