@@ -35,6 +35,18 @@ CRIME_BUCKETS_SQL = f"""
     SELECT r.r, r.b, m.id AS m FROM rb AS r JOIN m ON m.before = r.begun
     WHERE r.last < m.ts AND m.ts <= r.first + 1800 AND {BOX.format(x="m")}
 """
+# The three events of `benchmarks.peers`, in the same way.
+STAR_BUCKETS_SQL = """
+    WITH a AS (SELECT *, unnest([ts // 60, ts // 60 + 1]) AS bucket FROM events WHERE name = 'a'),
+         b AS (SELECT *, ts // 60 AS bucket FROM events WHERE name = 'b'),
+         c AS (SELECT *, unnest([ts // 60 - 1, ts // 60]) AS before FROM events WHERE name = 'c'),
+         ab AS (
+             SELECT a.ts AS a, b.ts AS b, a.price, a.ts // 60 AS begun
+             FROM a JOIN b USING (bucket) WHERE a.ts < b.ts AND b.ts <= a.ts + 60 AND a.price > b.price
+         )
+    SELECT a AS ts, b, c.ts AS c FROM ab JOIN c ON c.before = ab.begun
+    WHERE b < c.ts AND c.ts <= a + 60 AND ab.price > c.price
+"""
 # The hour is a condition of the recursion, so that no chain grows beyond it.
 BIKES_SQL = """
     WITH RECURSIVE chains AS (

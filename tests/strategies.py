@@ -901,9 +901,8 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
     for leaf in leaves:
         if isinstance(leaf, s.Kleene) and draw(EITHER):
             op, attr = draw(among((">", ">=", "<", "!=", "="))), draw(among("xy"))
-            where.append(
-                s.Comparison(op, s.Attribute(leaf.var, attr, Which.LATER), s.Attribute(leaf.var, attr, Which.EARLIER))
-            )
+            sides = draw(among(((Which.LATER, Which.EARLIER), (Which.LATER, Which.EARLIER), (Which.EACH, Which.FIRST))))
+            where.append(s.Comparison(op, *(s.Attribute(leaf.var, attr, side) for side in sides)))
     for left, right in itertools.pairwise(leaves):
         if draw(integers(0, 2)) == 0:
             attr = draw(among("xy"))
@@ -924,6 +923,7 @@ def chain_case(draw: Any, *, most: int = 8) -> Case:
         pattern=pattern,
         where=tuple(where),
         having=draw(havings()),
+        select=draw(among((s.Select.ANY, s.Select.ANY, s.Select.CONTIGUOUS))),
         report=draw(among(tuple(s.Report))),
         within=draw(_perhaps_withins(table.clock)),
         **draw(outputs(leaf.var, partition, isinstance(leaf, s.Kleene))),

@@ -119,6 +119,9 @@ public class FlinkPeer {
         String which = arguments[0];
         StreamExecutionEnvironment flink = StreamExecutionEnvironment.getExecutionEnvironment(new Configuration());
         flink.setParallelism(Integer.parseInt(arguments[3]));
+        if (Boolean.parseBoolean(arguments[4])) {
+            flink.getConfig().enableObjectReuse();
+        }
         FileSource<String> lines =
                 FileSource.forRecordStreamFormat(new TextLineInputFormat(), new Path(arguments[1])).build();
         DataStream<Event> events =

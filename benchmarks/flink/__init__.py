@@ -31,7 +31,9 @@ class FlinkAnswer:
     timing: Timing
 
 
-def found_by_flink(pattern: str, events: pa.Table, span: int, patience: float) -> FlinkAnswer:
+def found_by_flink(
+    pattern: str, events: pa.Table, span: int, patience: float, *, tasks: int = TASKS, reuse: bool = False
+) -> FlinkAnswer:
     """Return what FlinkCEP finds in events (time, name, price) in time order.
 
     Parameters
@@ -44,13 +46,15 @@ def found_by_flink(pattern: str, events: pa.Table, span: int, patience: float) -
         A match lasts less than so many units of time.
     patience
         Seconds after which it is stopped; then this is how long it took, at least.
+    tasks, reuse
+        Its parallelism, and whether it hands objects on instead of copying them.
     """
-    return _found("FlinkPeer", events, patience, [pattern], [str(span)])
+    return _found("FlinkPeer", events, patience, [pattern], [str(span), str(tasks), str(reuse).lower()])
 
 
 def found_by_flink_sql(events: pa.Table, patience: float) -> FlinkAnswer:
     """Return what Flink SQL's MATCH_RECOGNIZE finds of prices that fall, row by row, and rise: see `FlinkSql.java`."""
-    return _found("FlinkSql", events, patience, [], [])
+    return _found("FlinkSql", events, patience, [], [str(TASKS)])
 
 
 def _found(program: str, events: pa.Table, patience: float, before: list[str], behind: list[str]) -> FlinkAnswer:
@@ -59,7 +63,7 @@ def _found(program: str, events: pa.Table, patience: float, before: list[str], b
         path = Path(folder) / "events.csv"
         csv.write_csv(events, path, csv.WriteOptions(include_header=False, quoting_style="none"))
         step(f"{program}: {' '.join(before)}, {events.num_rows:,} events")
-        command = [*_java(classes), program, *before, str(path), *behind, str(TASKS)]
+        command = [*_java(classes), program, *before, str(path), *behind]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=patience + 60, check=False)
         except subprocess.TimeoutExpired:

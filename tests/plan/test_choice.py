@@ -6,14 +6,16 @@ import pytest
 
 import trellis
 from trellis.errors import UsageError
-from trellis.plan.choice import with_algorithm
+from trellis.plan.choice import of_patterns, with_algorithm
 from trellis.plan.plan import Plan
+from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.variants import aggregate_plan, limited_plan, top_plan
+
+SETTINGS = AlgorithmSettings(memory_limit=1000, max_trends=7)
 
 
 def plan_of(text: str, algorithm: str = "auto") -> Plan:
-    plan = trellis.query(f"PATTERN {text}").plan(None)
-    return with_algorithm(plan, algorithm, plan.settings)
+    return with_algorithm(trellis.query(f"PATTERN {text}").plan(None), algorithm, SETTINGS)
 
 
 RISING = "E+ s[] WHERE s[i].x > s[i-1].x"
@@ -46,10 +48,11 @@ RISING = "E+ s[] WHERE s[i].x > s[i-1].x"
     ],
 )
 def test_the_operator_and_those_that_take_its_place(text: str, algorithm: str, ways: list[str]) -> None:
-    chosen = plan_of(text, algorithm).operator
+    plan = plan_of(text, algorithm)
+    chosen = plan.operator
     assert [f"{spec.name} {spec.method}" for spec in chosen.ways()] == ways
-    assert chosen.algorithm == algorithm
-    for spec in chosen.ways():
+    for spec in (*chosen.ways(), *of_patterns(plan).ways()):
+        assert (spec.algorithm, spec.settings) == (algorithm, SETTINGS)
         assert spec.reason
         assert spec.cost.strip()
         assert bool(spec.unless) == (spec.otherwise is not None), "what takes its place, and where, are said together"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.columns.ordering import sort_indices
 from trellis.events.columns.types import from_arrow, normalise
+from trellis.io.durable import kept_file
 from trellis.language.schema import Kind, Schema, Table
 
 if TYPE_CHECKING:
@@ -121,11 +121,8 @@ def write_names(table: pa.Table, path: Path, time: str, type: str) -> None:
     """Write times and coded names of events beside their file, as they lie in memory: nothing is decoded later."""
     names = table[type].cast(pa.string()).combine_chunks().dictionary_encode()
     narrow = pa.table({time: table[time].combine_chunks(), type: names})
-    with path.with_name(names_file(path.name)).open("wb") as file:
-        with pa.ipc.new_file(file, narrow.schema) as writer:
-            writer.write_table(narrow)
-        file.flush()
-        os.fsync(file.fileno())
+    with kept_file(path.with_name(names_file(path.name))) as file, pa.ipc.new_file(file, narrow.schema) as writer:
+        writer.write_table(narrow)
 
 
 def write_events(table: pa.Table, path: Path, first: int, manifest: Manifest, progress: Progress | None = None) -> None:
@@ -133,14 +130,11 @@ def write_events(table: pa.Table, path: Path, first: int, manifest: Manifest, pr
     capacity = manifest.capacity
     write_names(table, path, manifest.time, manifest.type)
     rows = max(1, GROUP // capacity) * capacity
-    with path.open("wb") as file:
-        with pq.ParquetWriter(file, table.schema, write_page_checksum=True) as writer:
-            at = 0
-            while at < table.num_rows:
-                size = rows - (first + at) % rows
-                writer.write_table(table.slice(at, size), row_group_size=size)
-                at += size
-                if progress is not None and at // rows % 256 == 0:
-                    progress(f"writing {min(at, table.num_rows):,} of {table.num_rows:,} events")
-        file.flush()
-        os.fsync(file.fileno())
+    with kept_file(path) as file, pq.ParquetWriter(file, table.schema, write_page_checksum=True) as writer:
+        at = 0
+        while at < table.num_rows:
+            size = rows - (first + at) % rows
+            writer.write_table(table.slice(at, size), row_group_size=size)
+            at += size
+            if progress is not None and at // rows % 256 == 0:
+                progress(f"writing {min(at, table.num_rows):,} of {table.num_rows:,} events")

@@ -34,6 +34,7 @@ import pyarrow.parquet as pq
 
 from trellis.archive.events import names_file
 from trellis.errors import DataError, UsageError
+from trellis.io.durable import kept_file, write_whole
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "trellis archive", 3
 READABLE = (2, 3)  # archives of version 2 have no ranges and no values
@@ -194,12 +195,7 @@ def swap_manifest(directory: Path, manifest: Manifest) -> None:
     manifest.footers = {name: value for name, value in manifest.footers.items() if name in files}
     about = asdict(manifest)
     about["checksum"] = zlib.crc32(json.dumps(about).encode())
-    hidden = directory / f"{MANIFEST}.tmp"
-    with hidden.open("w", encoding="utf-8") as file:
-        json.dump({"format": FORMAT, "version": VERSION, **about}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    hidden.replace(directory / MANIFEST)
+    write_whole(directory / MANIFEST, json.dumps({"format": FORMAT, "version": VERSION, **about}, indent=1))
 
 
 @contextmanager
@@ -296,19 +292,15 @@ def footer_checksum(path: Path) -> int:
 
 def save_array(directory: Path, name: str, array: np.ndarray, manifest: Manifest) -> None:
     """Write an array as a plain file."""
-    with (directory / name).open("wb") as file:
+    with kept_file(directory / name) as file:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
     manifest.checksums[name] = checksum(directory / name)
 
 
 def save_table(directory: Path, name: str, table: pa.Table, manifest: Manifest, rows: int | None = None) -> None:
     """Write a table as Parquet; `rows`: those of a row group."""
-    with (directory / name).open("wb") as file:
+    with kept_file(directory / name) as file:
         pq.write_table(table, file, row_group_size=rows, write_page_checksum=True)
-        file.flush()
-        os.fsync(file.fileno())
     manifest.checksums[name] = checksum(directory / name)
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from trellis.cli import options as o
 from trellis.cli.console import Step, out, progress
@@ -21,28 +19,19 @@ if TYPE_CHECKING:
 
 ROWS, JSON_ROWS = 10, 1000  # that are shown, and that `--json` prints
 
-Limit = Annotated[
-    int | None,
-    typer.Option("--limit", min=0, metavar="N", help="At most so many results; overrides LIMIT of the query."),
-]
-MaxTrends = Annotated[
-    int,
-    typer.Option(
-        "--max-trends",
-        min=0,
-        metavar="N",
-        help="The bound on listing: a query with more results is refused, with their exact number.",
-        rich_help_panel="How it runs",
-    ),
-]
-
 
 @dataclass(frozen=True)
 class ListingOptions:
     """The options about how many results are listed."""
 
-    limit: Limit = None
-    max_trends: MaxTrends = DEFAULT_MAX_TRENDS
+    limit: int | None = o.option(None, "At most so many results; overrides LIMIT of the query.", "N", min=0)
+    max_trends: int = o.option(
+        DEFAULT_MAX_TRENDS,
+        "The bound on listing: a query with more results is refused, with their exact number.",
+        "N",
+        rich_help_panel="How it runs",
+        min=0,
+    )
 
 
 @o.takes_options

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
@@ -53,38 +53,6 @@ EventPaths = Annotated[
         metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC; - for standard input."
     ),
 ]
-Tables = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--events",
-        metavar="TYPE=PATH",
-        help="A table of the events of one type; once for each type.",
-        rich_help_panel=_EVENTS,
-    ),
-]
-SparkTable = Annotated[
-    str | None,
-    typer.Option(
-        "--table",
-        metavar="TABLE",
-        help="A table or view of Spark's, such as catalog.database.table, or SQL that gives the events.",
-        rich_help_panel=_EVENTS,
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--time",
-        metavar="COLUMN",
-        help="The column of times; without it the only one called time, ts, timestamp or event_time. Columns behind "
-        "it, as in ts,seq, order events of the same time.",
-        rich_help_panel=_EVENTS,
-    ),
-]
-TypeColumn = Annotated[
-    str | None,
-    typer.Option("--type", metavar="COLUMN", help="The column of event types.", rich_help_panel=_EVENTS),
-]
 EventId = Annotated[
     str | None,
     typer.Option(
@@ -112,83 +80,15 @@ InputFormat = Annotated[
         rich_help_panel=_EVENTS,
     ),
 ]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="SIGN",
-        help="What stands between the fields of CSV; without it the header tells: a comma, `;`, a tab or `|`.",
-        rich_help_panel=_EVENTS,
-    ),
-]
-OnBadRows = Annotated[
-    BadRows,
-    typer.Option(
-        "--on-bad-rows",
-        help="Whether rows without a readable time or id are an error or are left out.",
-        rich_help_panel=_EVENTS,
-    ),
-]
 Params = Annotated[
     list[str] | None,
     typer.Option("--param", metavar="NAME=VALUE", help="A value for a parameter of the query; may be repeated."),
-]
-ReportMode = Annotated[
-    Report | None, typer.Option("--report-mode", help="Which trends are results; overrides REPORT of the query.")
 ]
 EngineName = Annotated[
     EngineChoice | None,
     typer.Option(
         "--engine",
         help="Run on Spark, or in this process; without it, in this process if the files are less than 64 MB together.",
-        rich_help_panel=_RUN,
-    ),
-]
-Algorithm = Annotated[
-    str,
-    typer.Option(
-        "--algorithm",
-        metavar="NAME",
-        help="How results are found. Trends: auto, ranks, join, which extends paths by joins of Spark, round by "
-        f"round, or one of the papers' {', '.join(NAMED)}. Fixed sequences: auto, walk, tree, or condensed, a tree "
-        "plan over groups of equal values.",
-        rich_help_panel=_RUN,
-    ),
-]
-Construction = Annotated[
-    str,
-    typer.Option(
-        "--construction",
-        metavar="NAME",
-        help="How the graph is built: auto; of a named algorithm also dynamic, event by event, dynamic-range, with "
-        "ranges of edges, or parallel, on threads; of join also spark, by Spark's own operations.",
-        rich_help_panel=_RUN,
-    ),
-]
-Anchors = Annotated[
-    int | None,
-    typer.Option(
-        "--anchors",
-        metavar="N",
-        help="How many attribute vertices the algorithm anchor takes as anchors; without it, it chooses.",
-        rich_help_panel=_RUN,
-    ),
-]
-MemoryLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--memory-limit",
-        metavar="SIZE",
-        help="What the partial trends that a named algorithm stores may take, such as 512MB or 2G.",
-        rich_help_panel=_RUN,
-    ),
-]
-Optimizer = Annotated[
-    str,
-    typer.Option(
-        "--optimizer",
-        metavar="NAME",
-        help="How the algorithm h-cet cuts the graph: exhaustive, bnb-paper, bnb, greedy, or auto.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -199,19 +99,6 @@ Master = Annotated[
         metavar="URL",
         help="The Spark master: local[N], spark://HOST:PORT, sc://HOST; without it local[*].",
         rich_help_panel=_RUN,
-    ),
-]
-Conf = Annotated[
-    list[str] | None,
-    typer.Option("--conf", metavar="KEY=VALUE", help="A setting of Spark; may be repeated.", rich_help_panel=_RUN),
-]
-Out = Annotated[
-    str | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        help="Write the rows into this directory, or to s3://, gs://, hdfs:// or abfs://, wholly or not at all.",
-        rich_help_panel=_OUTPUT,
     ),
 ]
 Format = Annotated[OutputFormat, typer.Option("--format", help="The format of the files.", rich_help_panel=_OUTPUT)]
@@ -228,28 +115,36 @@ ShowProgress = Annotated[
     bool,
     typer.Option("--progress/--no-progress", help="Show on a terminal what is being done.", rich_help_panel=_OUTPUT),
 ]
-Quiet = Annotated[
-    bool,
-    typer.Option("--quiet", help="Print no tables and no summary.", rich_help_panel=_OUTPUT),
-]
 Json = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=_OUTPUT),
-]
-Wide = Annotated[
-    bool,
-    typer.Option("--wide", help="Show all columns, also where the terminal is too narrow.", rich_help_panel=_OUTPUT),
 ]
 
 
 # --- Groups of options, which commands take as one --------------------------------------------------------------
 
+_OPTION = "option"
+
+
+def option(default: Any, help: str, metavar: str | None = None, *flags: str, **more: Any) -> Any:
+    """Return a field of a group that is an option: `--` and the name of the field, unless flags are given.
+
+    Parameters
+    ----------
+    default
+        Its value where it is not given; `...` if it must be.
+    help, metavar, flags, more
+        As `typer.Option` takes them; the help shows it in the `panel` of its group, unless one is given.
+    """
+    given = {"help": help, "metavar": metavar, **more}
+    return field(default=MISSING if default is ... else default, metadata={_OPTION: (flags, given)})
+
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of its parameters that are groups of options.
 
-    A group is a dataclass whose fields are annotated as Typer wants its parameters. It is declared here, or beside the
-    one command that has it, and no command repeats what is in it.
+    A group is a dataclass whose fields are made by `option`, or annotated as Typer wants its parameters. It is declared
+    here, or beside the one command that has it, and no command repeats what is in it.
     """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {}
@@ -259,7 +154,7 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
         if is_dataclass(kind):
             groups[one.name] = kind
             own = get_type_hints(kind, include_extras=True)
-            parameters += [_parameter(field.name, own[field.name], field.default) for field in fields(kind)]
+            parameters += [_parameter(f.name, _as_typer_wants(kind, f, own[f.name]), f.default) for f in fields(kind)]
         else:
             parameters.append(_parameter(one.name, kind, one.default))
 
@@ -273,6 +168,14 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def _as_typer_wants(group: Any, one: Field[Any], kind: Any) -> Any:
+    if _OPTION not in one.metadata:
+        return kind
+    flags, given = one.metadata[_OPTION]
+    more = {"rich_help_panel": getattr(group, "panel", None), **given}
+    return Annotated[kind, typer.Option(*(flags or ["--" + one.name.replace("_", "-")]), **more)]
+
+
 def _parameter(name: str, kind: Any, default: Any) -> Parameter:
     given = Parameter.empty if default is MISSING else default
     return Parameter(name, Parameter.KEYWORD_ONLY, default=given, annotation=kind)
@@ -282,12 +185,20 @@ def _parameter(name: str, kind: Any, default: Any) -> Parameter:
 class ColumnOptions:
     """The options about the columns of events, and the files they are in."""
 
-    time: Time = None
-    type: TypeColumn = None
+    panel: ClassVar[str] = _EVENTS
+    time: str | None = option(
+        None,
+        "The column of times; without it the only one called time, ts, timestamp or event_time. Columns behind "
+        "it, as in ts,seq, order events of the same time.",
+        "COLUMN",
+    )
+    type: str | None = option(None, "The column of event types.", "COLUMN")
     event_id: EventId = None
     time_format: TimeFormat = None
     input_format: InputFormat = None
-    on_bad_rows: OnBadRows = BadRows.ERROR
+    on_bad_rows: BadRows = option(
+        BadRows.ERROR, "Whether rows without a readable time or id are an error or are left out."
+    )
 
     @property
     def time_columns(self) -> tuple[str, ...] | None:
@@ -305,9 +216,15 @@ class EventOptions(ColumnOptions):
     """The options about the events: `files` of one table, or `typed_files` of one for each type."""
 
     files: EventPaths = None
-    typed_files: Tables = None
-    table: SparkTable = None
-    delimiter: Delimiter = None
+    typed_files: list[str] | None = option(
+        None, "A table of the events of one type; once for each type.", "TYPE=PATH", "--events"
+    )
+    table: str | None = option(
+        None, "A table or view of Spark's, such as catalog.database.table, or SQL that gives the events.", "TABLE"
+    )
+    delimiter: str | None = option(
+        None, "What stands between the fields of CSV; without it the header tells: a comma, `;`, a tab or `|`.", "SIGN"
+    )
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -344,7 +261,7 @@ class QueryOptions:
     """The options about what a query means."""
 
     param: Params = None
-    report_mode: ReportMode = None
+    report_mode: Report | None = option(None, "Which trends are results; overrides REPORT of the query.")
 
     @property
     def params(self) -> dict[str, str]:
@@ -356,11 +273,29 @@ class QueryOptions:
 class MethodOptions:
     """The options about how results are found."""
 
-    algorithm: Algorithm = AUTO
-    construction: Construction = AUTO
-    anchors: Anchors = None
-    memory_limit: MemoryLimit = None
-    optimizer: Optimizer = AUTO
+    panel: ClassVar[str] = _RUN
+    algorithm: str = option(
+        AUTO,
+        "How results are found. Trends: auto, ranks, join, which extends paths by joins of Spark, round by "
+        f"round, or one of the papers' {', '.join(NAMED)}. Fixed sequences: auto, walk, tree, or condensed, a tree "
+        "plan over groups of equal values.",
+        "NAME",
+    )
+    construction: str = option(
+        AUTO,
+        "How the graph is built: auto; of a named algorithm also dynamic, event by event, dynamic-range, with "
+        "ranges of edges, or parallel, on threads; of join also spark, by Spark's own operations.",
+        "NAME",
+    )
+    anchors: int | None = option(
+        None, "How many attribute vertices the algorithm anchor takes as anchors; without it, it chooses.", "N"
+    )
+    memory_limit: str | None = option(
+        None, "What the partial trends that a named algorithm stores may take, such as 512MB or 2G.", "SIZE"
+    )
+    optimizer: str = option(
+        AUTO, "How the algorithm h-cet cuts the graph: exhaustive, bnb-paper, bnb, greedy, or auto.", "NAME"
+    )
 
     @property
     def methods(self) -> Methods:
@@ -372,9 +307,10 @@ class MethodOptions:
 class EngineOptions:
     """The options about where to run; without `engine` the events decide (`trellis.cli.engine.chosen_engine`)."""
 
+    panel: ClassVar[str] = _RUN
     engine: EngineName = None
     master: Master = None
-    conf: Conf = None
+    conf: list[str] | None = option(None, "A setting of Spark; may be repeated.", "KEY=VALUE")
 
     @property
     def settings(self) -> dict[str, str]:
@@ -386,8 +322,9 @@ class EngineOptions:
 class SparkOptions:
     """The options about Spark, for what runs nowhere else."""
 
+    panel: ClassVar[str] = _RUN
     master: Master = None
-    conf: Conf = None
+    conf: list[str] | None = option(None, "A setting of Spark; may be repeated.", "KEY=VALUE")
 
     @property
     def engine_options(self) -> EngineOptions:
@@ -399,8 +336,9 @@ class SparkOptions:
 class ShowOptions:
     """The options about what is printed."""
 
+    panel: ClassVar[str] = _OUTPUT
     progress: ShowProgress = True
-    quiet: Quiet = False
+    quiet: bool = option(False, "Print no tables and no summary.")
     json: Json = False
 
     @property
@@ -413,8 +351,12 @@ class ShowOptions:
 class OutputOptions(ShowOptions):
     """The options about the output."""
 
-    wide: Wide = False
-    out: Out = None
+    wide: bool = option(False, "Show all columns, also where the terminal is too narrow.")
+    out: str | None = option(
+        None,
+        "Write the rows into this directory, or to s3://, gs://, hdfs:// or abfs://, wholly or not at all.",
+        "PATH",
+    )
     format: Format = OutputFormat.PARQUET
     overwrite: Overwrite = False
     raw_csv: RawCsv = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
@@ -19,61 +19,9 @@ from trellis.streams.delays import check_delay
 if TYPE_CHECKING:
     from trellis.api.query import Query
 
-_STREAM = "Stream"
-
 Arguments = Annotated[
     list[str],
     typer.Argument(metavar="QUERY... DIR", help="Files that hold queries, or their texts; at last the directory."),
-]
-OutDirectory = Annotated[
-    str,
-    typer.Option("--out", metavar="DIR", help="Where results go, with a log of what counts.", rich_help_panel=_STREAM),
-]
-CheckpointDirectory = Annotated[
-    str,
-    typer.Option(
-        "--checkpoint", metavar="DIR", help="Where the stream remembers how far it is.", rich_help_panel=_STREAM
-    ),
-]
-Watermark = Annotated[
-    str,
-    typer.Option(
-        "--watermark",
-        metavar="DURATION",
-        help="How far events may be late, such as '10 minutes'; a plain number where times are numbers.",
-        rich_help_panel=_STREAM,
-    ),
-]
-SchemaText = Annotated[
-    str | None,
-    typer.Option(
-        "--schema",
-        metavar="DDL",
-        help="The columns of the events, 'ts TIMESTAMP, price DOUBLE'; without it the files that are there tell.",
-        rich_help_panel=_STREAM,
-    ),
-]
-AvailableNow = Annotated[
-    bool, typer.Option("--available-now", help="Stop when all that is there has been read.", rich_help_panel=_STREAM)
-]
-Flush = Annotated[
-    bool,
-    typer.Option("--flush", help="With --available-now: also give what only the end decides.", rich_help_panel=_STREAM),
-]
-KeepLate = Annotated[
-    bool,
-    typer.Option(
-        "--late", help="Write late, bad and repeated events to _late, _bad and _repeated.", rich_help_panel=_STREAM
-    ),
-]
-MaxAhead = Annotated[
-    str,
-    typer.Option(
-        "--max-ahead",
-        metavar="DURATION",
-        help="An event so far ahead of the clock does not move the watermark; 'none' for no such guard.",
-        rich_help_panel=_STREAM,
-    ),
 ]
 
 
@@ -84,95 +32,50 @@ class Emit(StrEnum):
     EARLY = "early"
 
 
-EmitWhen = Annotated[
-    Emit,
-    typer.Option(
-        "--emit",
-        help="early: results of fixed sequences and of REPORT any come with their last event, and have no rank.",
-        rich_help_panel=_STREAM,
-    ),
-]
-Timeouts = Annotated[
-    bool,
-    typer.Option(
-        "--timeouts", help="Write partial matches that ran out of time to _timeouts.", rich_help_panel=_STREAM
-    ),
-]
-Control = Annotated[
-    str | None,
-    typer.Option(
-        "--control",
-        metavar="DIR",
-        help="A directory of query files, NAME.tq, and of parameters, NAME.json, that is watched: queries are added, "
-        "stopped and changed while the stream runs.",
-        rich_help_panel=_STREAM,
-    ),
-]
-MetricsAt = Annotated[
-    str | None,
-    typer.Option(
-        "--metrics",
-        metavar="PORT",
-        help="Serve a page and metrics for Prometheus at this port of 127.0.0.1, or at HOST:PORT.",
-        rich_help_panel=_STREAM,
-    ),
-]
-JsonLog = Annotated[
-    bool,
-    typer.Option("--json-log", help="Write a line of JSON to stderr for each batch.", rich_help_panel=_STREAM),
-]
-FilesABatch = Annotated[
-    int | None,
-    typer.Option(
-        "--files-a-batch", min=1, metavar="N", help="Read at most so many files at once.", rich_help_panel=_STREAM
-    ),
-]
-EventId = Annotated[
-    str | None,
-    typer.Option(
-        "--event-id", metavar="COLUMN", help="The column of event ids; a stream needs one.", rich_help_panel="Events"
-    ),
-]
-OnBadRows = Annotated[
-    o.BadRows,
-    typer.Option(
-        "--on-bad-rows",
-        help="Whether events of the same id in one window stop the stream, or the first is kept. Events without a "
-        "readable time or id are counted and left out in any case.",
-        rich_help_panel="Events",
-    ),
-]
-MaxTrends = Annotated[
-    int,
-    typer.Option(
-        "--max-trends",
-        min=0,
-        metavar="N",
-        help="A window and partition with more results is counted in _windows and not listed.",
-        rich_help_panel="How it runs",
-    ),
-]
-
-
 @dataclass(frozen=True)
 class StreamOptions:
     """The options that only a stream has."""
 
-    out: OutDirectory
-    checkpoint: CheckpointDirectory
-    watermark: Watermark
-    schema: SchemaText = None
-    available_now: AvailableNow = False
-    flush: Flush = False
-    late: KeepLate = False
-    max_ahead: MaxAhead = "1 day"
-    files_a_batch: FilesABatch = None
-    emit: EmitWhen = Emit.WATERMARK
-    timeouts: Timeouts = False
-    control: Control = None
-    metrics: MetricsAt = None
-    json_log: JsonLog = False
-    max_trends: MaxTrends = DEFAULT_MAX_TRENDS
+    panel: ClassVar[str] = "Stream"
+    out: str = o.option(..., "Where results go, with a log of what counts.", "DIR")
+    checkpoint: str = o.option(..., "Where the stream remembers how far it is.", "DIR")
+    watermark: str = o.option(
+        ..., "How far events may be late, such as '10 minutes'; a plain number where times are numbers.", "DURATION"
+    )
+    schema: str | None = o.option(
+        None,
+        "The columns of the events, 'ts TIMESTAMP, price DOUBLE'; without it the files that are there tell.",
+        "DDL",
+    )
+    available_now: bool = o.option(False, "Stop when all that is there has been read.")
+    flush: bool = o.option(False, "With --available-now: also give what only the end decides.")
+    late: bool = o.option(False, "Write late, bad and repeated events to _late, _bad and _repeated.")
+    max_ahead: str = o.option(
+        "1 day", "An event so far ahead of the clock does not move the watermark; 'none' for no such guard.", "DURATION"
+    )
+    files_a_batch: int | None = o.option(None, "Read at most so many files at once.", "N", min=1)
+    emit: Emit = o.option(
+        Emit.WATERMARK,
+        "early: results of fixed sequences and of REPORT any come with their last event, and have no rank.",
+    )
+    timeouts: bool = o.option(False, "Write partial matches that ran out of time to _timeouts.")
+    control: str | None = o.option(
+        None,
+        "A directory of query files, NAME.tq, and of parameters, NAME.json, that is watched: queries are added, "
+        "stopped and changed while the stream runs.",
+        "DIR",
+    )
+    metrics: str | None = o.option(
+        None, "Serve a page and metrics for Prometheus at this port of 127.0.0.1, or at HOST:PORT.", "PORT"
+    )
+    json_log: bool = o.option(False, "Write a line of JSON to stderr for each batch.")
+    max_trends: int = o.option(
+        DEFAULT_MAX_TRENDS,
+        "A window and partition with more results is counted in _windows and not listed.",
+        "N",
+        rich_help_panel="How it runs",
+        min=0,
+    )
     format: o.Format = o.OutputFormat.PARQUET
     raw_csv: o.RawCsv = False
 
@@ -186,8 +89,12 @@ class StreamOptions:
 class StreamColumns(o.ColumnOptions):
     """The options about the columns of a stream's events."""
 
-    event_id: EventId = None
-    on_bad_rows: OnBadRows = o.BadRows.ERROR
+    event_id: str | None = o.option(None, "The column of event ids; a stream needs one.", "COLUMN")
+    on_bad_rows: o.BadRows = o.option(
+        o.BadRows.ERROR,
+        "Whether events of the same id in one window stop the stream, or the first is kept. Events without a "
+        "readable time or id are counted and left out in any case.",
+    )
 
 
 @o.takes_options

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from dataclasses import asdict, dataclass
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from trellis.cli import options as o
 from trellis.cli.console import out, progress
@@ -14,22 +12,15 @@ from trellis.cli.queries import read_query
 from trellis.cli.running import RunRequest, running
 from trellis.errors import UsageError
 
-Ids = Annotated[
-    str | None,
-    typer.Option("--ids", metavar="ID,ID", help="The ids of the events that one would expect to be a result."),
-]
-PartitionValues = Annotated[
-    list[str] | None,
-    typer.Option("--partition", metavar="NAME=VALUE", help="A partition: how far its best match got; may be repeated."),
-]
-
 
 @dataclass(frozen=True)
 class WhyOptions:
     """The options about the events in question."""
 
-    ids: Ids = None
-    partition: PartitionValues = None
+    ids: str | None = o.option(None, "The ids of the events that one would expect to be a result.", "ID,ID")
+    partition: list[str] | None = o.option(
+        None, "A partition: how far its best match got; may be repeated.", "NAME=VALUE"
+    )
 
 
 @o.takes_options

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis.errors import DataError, TrellisError, UsageError, warn
+from trellis.io.durable import sync_file, write_whole
 from trellis.io.locks import Lock, LockTaken
 from trellis.io.places import check_place
 
@@ -136,7 +137,7 @@ class OutputTarget(os.PathLike[str]):
         old = self._work / "old"
         if old.exists() and not os.path.lexists(self.target):
             os.rename(old, self.target)
-            _sync(self.target.parent)
+            sync_file(self.target.parent)
             warn(f"the output `{self.path}` was being replaced when a run before was killed; it has been restored")
         for left in (old, self._work / "next"):
             remove_listed(left)
@@ -144,18 +145,18 @@ class OutputTarget(os.PathLike[str]):
             remove_others(self.target)
 
     def _commit_file(self, new: Path) -> None:
-        _sync(new)
+        sync_file(new)
         os.replace(new, self.target)
-        _sync(self.target.parent)
+        sync_file(self.target.parent)
 
     def _commit_directory(self, new: Path) -> None:
         write_list(new)
         following, old = self._work / "next", self._work / "old"
         os.rename(new, following)
-        _sync(self._work)
+        sync_file(self._work)
         if not self.overwrite or not os.path.lexists(self.target):
             os.rename(following, self.target)
-            _sync(self.target.parent)
+            sync_file(self.target.parent)
             return
         check_replaceable(self.target, self.path)
         try:
@@ -168,7 +169,7 @@ class OutputTarget(os.PathLike[str]):
                 raise
             _switch(following, self.target)
             return
-        _sync(self.target.parent)
+        sync_file(self.target.parent)
         remove_listed(old)
 
     def _rename_aside(self, following: Path, old: Path) -> None:
@@ -250,20 +251,15 @@ def write_list(directory: Path) -> None:
     """Write the list of the files of a complete output into it, and have the disk keep all of them."""
     files = {}
     for entry in sorted(directory.iterdir()):
-        _sync(entry)
+        sync_file(entry)
         files[entry.name] = entry.stat().st_size
     save_list(directory, files)
 
 
 def save_list(directory: Path, files: Mapping[str, int], others: Iterable[str] = ()) -> None:
     """Write a list of files and their sizes into their directory, in one step; `others` do not count."""
-    hidden = directory / f"{LIST}.tmp"
-    with hidden.open("w", encoding="utf-8") as file:
-        json.dump({"format": FORMAT, "version": VERSION, "files": dict(files), "others": list(others)}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    hidden.replace(directory / LIST)
-    _sync(directory)
+    about = {"format": FORMAT, "version": VERSION, "files": dict(files), "others": list(others)}
+    write_whole(directory / LIST, json.dumps(about, indent=1))
 
 
 def read_list(directory: Path) -> dict[str, int] | None:
@@ -287,16 +283,35 @@ def uncounted(directory: Path) -> set[str]:
 def _read_list(directory: Path) -> tuple[dict[str, int], set[str]] | None:
     path = directory / LIST
     try:
-        about: Any = json.loads(path.read_text(encoding="utf-8"))
-        if about["format"] != FORMAT or not isinstance(about["files"], dict):
-            raise ValueError
+        about = parse_list(path.read_bytes(), str(path))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError):
-        raise DataError(f"{path} is not a list of the files of an output", "Choose another output.") from None
+    except OSError:
+        raise _no_list(str(path)) from None
+    return {str(name): int(size) for name, size in about["files"].items()}, set(map(str, about.get("others", ())))
+
+
+def parse_list(text: bytes, path: str) -> dict[str, Any]:
+    """Return the contents of a list of the files of an output.
+
+    Raises
+    ------
+    DataError
+        If it is not one, or is of a later Trellis.
+    """
+    try:
+        about: dict[str, Any] = json.loads(text)
+        if about["format"] != FORMAT or not isinstance(about["files"], dict):
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise _no_list(path) from None
     if about["version"] != VERSION:
         raise DataError(f"{path} is of another version of Trellis", "Choose another output.")
-    return {str(name): int(size) for name, size in about["files"].items()}, set(map(str, about.get("others", ())))
+    return about
+
+
+def _no_list(path: str) -> DataError:
+    return DataError(f"{path} is not a list of the files of an output", "Choose another output.")
 
 
 def check_replaceable(directory: Path, named: str) -> None:
@@ -364,7 +379,7 @@ def _switch(new: Path, target: Path) -> None:
     save_list(target, before, names.values())
     for name, fresh in names.items():
         os.rename(new / name, target / fresh)
-    _sync(target)
+    sync_file(target)
     save_list(target, {fresh: coming[name] for name, fresh in names.items()}, before)
     remove_others(target)
 
@@ -424,18 +439,6 @@ def _exchanged(one: Path, other: Path) -> bool:
     if number in _NO_EXCHANGE:
         return False
     raise OSError(number, os.strerror(number))
-
-
-def _sync(path: Path) -> None:
-    """Have the disk keep a file or a directory; some file systems do not sync directories."""
-    held = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(held)
-    except OSError as problem:
-        if problem.errno != errno.EINVAL or not path.is_dir():
-            raise
-    finally:
-        os.close(held)
 
 
 def _remove_private(path: Path) -> None:

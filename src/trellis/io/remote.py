@@ -24,7 +24,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from trellis.errors import DataError, UsageError
-from trellis.io.outputs import FORMAT, LIST, PLACE, VERSION, OutputTarget
+from trellis.io.outputs import FORMAT, LIST, PLACE, VERSION, OutputTarget, parse_list
 
 SAME = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}  # Hadoop's names, and pyarrow's for the same
 KNOWN = ("s3", "gs", "hdfs", "viewfs", "abfs")
@@ -97,18 +97,7 @@ class RemoteTarget(OutputTarget):
         if self._system.get_file_info(where).type is fs.FileType.NotFound:
             return None
         with self._system.open_input_stream(where) as stream:
-            text = stream.read()
-        try:
-            about: dict[str, Any] = json.loads(text)
-            if about["format"] != FORMAT or not isinstance(about["files"], dict):
-                raise ValueError
-        except (ValueError, KeyError, TypeError):
-            raise DataError(
-                f"{shown(self.path)}/{LIST} is not a list of the files of an output", "Choose another."
-            ) from None
-        if about["version"] != VERSION:
-            raise DataError(f"{shown(self.path)}/{LIST} is of another version of Trellis", "Choose another output.")
-        return about
+            return parse_list(stream.read(), f"{shown(self.path)}/{LIST}")
 
     def _put(self, files: Mapping[str, int], runs: Iterable[str]) -> None:
         """Put the list there, in one step."""

@@ -17,6 +17,7 @@ from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.bounds import with_bounds
 from trellis.plan.carried import pattern_texts
+from trellis.plan.equalities import with_neighbours
 from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
@@ -52,7 +53,7 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
     UsageError
         If the algorithm is not for such a query.
     """
-    bound = with_bounds(bound)
+    bound = with_neighbours(with_bounds(bound))
     by_kind = {kind: tuple(c for c in bound.conditions if c.kind is kind) for kind in ConditionKind}
     constant, adjacent = by_kind[ConditionKind.CONSTANT], by_kind[ConditionKind.ADJACENT]
     other = by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST]
@@ -82,8 +83,8 @@ def pattern_plan(bound: BoundQuery) -> Plan:
 
 
 def of_patterns(plan: Plan) -> OperatorSpec:
-    """Return the operator that takes every pattern."""
-    return _pattern(plan, o.AUTO)
+    """Return the operator that takes every pattern, with what was asked for."""
+    return _pattern(plan, o.AUTO).requested(plan.algorithm, plan.settings)
 
 
 def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> Plan:
@@ -94,8 +95,7 @@ def with_algorithm(plan: Plan, algorithm: str, settings: AlgorithmSettings) -> P
     UsageError
         If the algorithm is not for such a query.
     """
-    chosen = replace(_choose(plan, algorithm), algorithm=algorithm, settings=settings)
-    return replace(plan, operator=chosen)
+    return replace(plan, operator=_choose(plan, algorithm).requested(algorithm, settings))
 
 
 @dataclass(frozen=True)

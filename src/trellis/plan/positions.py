@@ -102,7 +102,7 @@ def position_graph(
     adjacent, other
         The conditions on two consecutive events of a variable, and those on several variables.
     """
-    links = automaton.links() if bound.select is s.Select.ANY and not bound.filters else None
+    links = automaton.links() if bound.select is not s.Select.NEXT and not bound.filters else None
     if links is None:
         return None
     graph = PositionGraph(
@@ -126,7 +126,8 @@ def position_graph(
 
 
 def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
-    if bound.report is s.Report.MAXIMAL or graph.compared or graph.before or graph.after:
+    plain = bound.select is s.Select.ANY and bound.report is not s.Report.MAXIMAL
+    if not plain or graph.compared or graph.before or graph.after:
         return False
     others = [(source, target) for source, target in graph.steps if source != target]
     optional = any(source in graph.lasts or target in graph.firsts for source, target in others)

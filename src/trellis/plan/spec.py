@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from trellis.plan.settings import AlgorithmSettings
 
@@ -50,6 +50,11 @@ class OperatorSpec:
     def cost(self) -> str:
         """The cost of counting, in a sentence."""
         return self.how.get("counting", "")
+
+    def requested(self, algorithm: str, settings: AlgorithmSettings) -> OperatorSpec:
+        """Return the operator, and those that take its place, with what was asked for."""
+        other = None if self.otherwise is None else self.otherwise.requested(algorithm, settings)
+        return replace(self, algorithm=algorithm, settings=settings, otherwise=other)
 
     def ways(self) -> Iterator[OperatorSpec]:
         """Yield the operator, and those that take its place one after another."""

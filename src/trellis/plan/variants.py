@@ -102,6 +102,17 @@ def limited_plan(plan: Plan, rows: int) -> Plan:
     return replace(plan, bound=replace(bound, limit=rows))
 
 
+def ranked_plan(plan: Plan, rows: range) -> Plan:
+    """Return the plan of some rows of its result, by their ranks in it."""
+    bound = plan.bound
+    if bound.per_window:
+        raise UsageError("ranks on Spark are not for LIMIT PER WINDOW", "Use engine='local', or trends.to_spark().")
+    begin = bound.offset + rows.start
+    number = max(0, rows.stop - rows.start)
+    left = number if bound.limit is None else max(0, min(number, bound.limit - rows.start))
+    return replace(plan, bound=replace(bound, offset=begin, limit=left))
+
+
 def _rebound(plan: Plan, text: str) -> Plan:
     bound = plan.bound
     again = bind(parse(text), text, bound.schema, bound.given, str(bound.report))

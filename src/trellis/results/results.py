@@ -248,9 +248,9 @@ class Results(ABC):
         Their columns are those of `trellis.results.trend.events_schema`.
         """
 
-    @abstractmethod
     def _pieces(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows of the result, a bounded number at a time and no more than are asked for."""
+        return self.batches()
 
     def group_of(self, row: Mapping[str, Any]) -> int:
         """Return the place in the order of groups of a window and partition, as `lead_rows` describes it."""

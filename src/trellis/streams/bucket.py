@@ -93,8 +93,6 @@ class _Note:
         How many queries have had pages of rank counters; None: an earlier version may have stored them in another way.
     ranks
         For each query with a span, the space, the number of the pages and that of the counters.
-    timers
-        The watermarks at which the bucket is to be looked at again; None: an earlier version did not note them.
     sums
         For each query of whose past sums are kept, the fields of its `SumPages`.
     enough
@@ -111,7 +109,6 @@ class _Note:
     late: dict[str, list[tuple[int, str, int]]] = field(default_factory=dict)
     spaces: int | None = None
     ranks: dict[str, tuple[int, int, int]] = field(default_factory=dict)
-    timers: list[int] | None = None
     sums: dict[str, dict[str, Any]] = field(default_factory=dict)
     enough: int = 0
     reached: Number | None = None
@@ -126,7 +123,9 @@ class Bucket:
         self._pages: dict[str, SumPages] = {}
         self.calendars = {one.key: Calendar(one.bound, one.early) for one in group.queries}
         text = store.note()
-        self._note = _Note(**json.loads(text)) if text else _Note(timers=[])
+        told = json.loads(text) if text else {}
+        told.pop("timers", None)  # of an earlier version
+        self._note = _Note(**told)
         known = self._note.closed
         for name in self.calendars:
             if name not in known:  # a new query: what came before it may have been left out or dropped
@@ -404,15 +403,6 @@ class Bucket:
     def next_watermark(self) -> int | None:
         """The first watermark that decides more."""
         return self._note.next
-
-    @property
-    def timers(self) -> list[int] | None:
-        """The watermarks at which the bucket is to be looked at again, as its caller notes them."""
-        return self._note.timers
-
-    @timers.setter
-    def timers(self, timers: list[int]) -> None:
-        self._note.timers = timers
 
     def finish(self) -> None:
         """Store the small state."""

@@ -1,8 +1,9 @@
 """The k-best search: the best paths of the event graph by a value, without the others, and their ranks.
 
 A value is a row of words, compared word by word, each in its direction. `nodes` has values, nodes and successors;
-`search` finds the best paths, or those between two values; `ranks` orders paths and finds their ranks. By the attribute
-index `suffixes` finds the best suffixes and their numbers, `tied` the first of equally good paths, and ranks.
+`search` finds the best paths, or those between two values, by `heaps` of the ways to go on; `leading` finds the paths
+that AFTER MATCH keeps; `ranks` orders paths and finds their ranks. By the attribute index `suffixes` finds the best
+suffixes and their numbers, `tied` the first of equally good paths, and ranks.
 
 Arrays
 ------

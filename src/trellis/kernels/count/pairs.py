@@ -1,14 +1,20 @@
-"""The pass over two conditions: divide and conquer over time, for the shape `Pairs`.
+"""The pass over two conditions: divide and conquer over time, for the shape `Pairs` and others that divide like it.
 
 `gathered` and `values` have a number for each event of a task, `by_above` and `by_below` its events, int32; all are
 counted from the first event of the task. It takes n log^2 n steps.
+
+A `tree` has a Fenwick tree for each segment, of `size` vertices: it adds from the end of the segment (`at` is the end,
+`way` -1), or from its begin (`at` is the vertex before it, `way` 1); `k` is how far from there.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from trellis.kernels.count.algebra import add, gather, settle, step
+from trellis.kernels.count.shapes import Pairs
 from trellis.kernels.jit import njit
 
 FEW = 24  # events whose pairs are simply tried
@@ -16,8 +22,26 @@ SERVE, CROSS, MERGE = range(3)  # what divide and conquer has to do
 SETTLE = 32  # values that are gathered before they are settled
 
 
+def room_of(algebra, shape, width, n):
+    """Return the room that `cross` needs for a task of `n` events with `width` vertices."""
+    raise NotImplementedError
+
+
+def cross(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, spare, a, middle, b):
+    """Let the events before `middle` gather from those behind it.
+
+    `tree` is zero before and after; `room` is that of `room_of`, and `spare` of `n` events.
+    """
+    raise NotImplementedError
+
+
+def may_follow(shape, x, y, v, at):
+    """Return whether event y, of vertex `at`, may follow x, which stands at `v` in the index, but for their times."""
+    raise NotImplementedError
+
+
 @njit(cache=True, nogil=True)
-def pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
+def pass_divided(algebra, shape, events, tasks, t, extra, source, values):
     """Divide the events at a time, serve the later half, let the earlier gather from it, and serve that.
 
     Between `a` and `b`, `by_above` and `by_below` hold the events `[a, b)` in falling order, before and after these are
@@ -27,8 +51,7 @@ def pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
     n = tasks.hi[t] - lo
     by_above, by_below = order_of_task(shape.by_above, tasks, t), order_of_task(shape.by_below, tasks, t)
     gathered, tree = np.full(n, algebra.zero), np.full(tasks.width[t], algebra.zero)
-    heads = np.full(tasks.width[t] if shape.either else 0, algebra.zero)
-    spare = np.empty(n, np.int32)
+    spare, room = np.empty(n, np.int32), room_of(algebra, shape, tasks.width[t], n)
     stack = np.empty((256, 4), np.int64)  # a group of equal times can make one half large, but only every other time
     stack[0] = (SERVE, 0, 0, n)
     depth = 1
@@ -39,10 +62,7 @@ def pass_pairs(algebra, shape, events, tasks, t, extra, source, values):
             merge_runs(by_above, above, lo, spare, a, middle, b)
             merge_runs(by_below, below, lo, spare, a, middle, b)
         elif what == CROSS:
-            if shape.either:
-                _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b)
-            else:
-                _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b)
+            cross(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, spare, a, middle, b)
         elif later[lo + a] - lo >= b or b - a <= FEW:
             _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b)
         else:
@@ -73,22 +93,17 @@ def order_of_task(order, tasks, t):
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b):
     lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
     nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
-    place, first, last, above, below = shape.place, shape.first, shape.last, shape.above, shape.below
-    either = shape.either
     for x in range(b - 1, a - 1, -1):
         if not usable[lo + x]:
             values[x] = algebra.zero
             continue
         value = gathered[x]
-        begin, end, least = first[lo + x + offset], last[lo + x + offset], below[lo + x]
-        segment = shape.begin[lo + x + offset] if either else begin
         for y in range(later[lo + x] - lo, b):
-            at = place[lo + y + offset]
-            if segment <= at < end and (above[lo + y] > least or (either and at >= begin)):
+            if may_follow(shape, lo + x, lo + y, lo + x + offset, shape.place[lo + y + offset]):
                 value = add(algebra, value, source[y])
         if more:
             values[x] = add(algebra, extra[x], value)
@@ -96,98 +111,106 @@ def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered
             values[x] = step(algebra, value, every or (nearest[lo + x] >= hi and lo + x >= first_end))
 
 
-@njit(cache=True, nogil=True)
-def _cross(algebra, shape, tasks, t, source, gathered, tree, by_above, by_below, a, middle, b):
-    """Let the events before `middle` gather from those behind it."""
-    lo, offset = tasks.lo[t], tasks.offset[t]
-    place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
-    above, below = shape.above, shape.below
-    j = middle
-    for i in range(a, middle):
-        x = by_below[i]
-        while j < b and above[lo + by_above[j]] > below[lo + x]:
-            v = lo + by_above[j] + offset
-            if place[v] >= 0:
-                end = np.int64(own_end[v])
-                size, k = end - own[v], end - place[v]
-                value = source[by_above[j]]
-                while k <= size:
-                    tree[end - k] = add(algebra, tree[end - k], value)
-                    k += k & -k
-            j += 1
-        end = np.int64(last[lo + x + offset])
-        k = end - first[lo + x + offset]
-        value = algebra.zero
-        while k > 0:
-            value = gather(algebra, value, tree[end - k])
-            k &= k - 1
-        gathered[x] = add(algebra, gathered[x], settle(algebra, value))
-    for i in range(middle, j):
-        v = lo + by_above[i] + offset
-        if place[v] >= 0:
-            end = np.int64(own_end[v])
-            size, k = end - own[v], end - place[v]
-            while k <= size:
-                tree[end - k] = algebra.zero
-                k += k & -k
+@njit(cache=True, nogil=True, _nrt=False)
+def enter(algebra, tree, at, way, size, k, value):
+    """Add a value to the Fenwick tree of a segment of `size` vertices."""
+    while k <= size:
+        tree[at + way * k] = add(algebra, tree[at + way * k], value)
+        k += k & -k
 
 
-@njit(cache=True, nogil=True)
-def _cross_either(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b):
-    """As `_cross`, where one condition is enough: all that are in the tail, and those before it that are above.
+@njit(cache=True, nogil=True, _nrt=False)
+def clear(algebra, tree, at, way, size, k):
+    """Make zero again what `enter` has changed."""
+    while k <= size:
+        tree[at + way * k] = algebra.zero
+        k += k & -k
 
-    The tails are sums in `tree`, which holds all events; `heads` adds from the begin of a segment instead.
+
+@njit(cache=True, nogil=True, _nrt=False)
+def gather_up_to(algebra, value, tree, at, way, k):
+    """Gather the values up to `k`."""
+    while k > 0:
+        value = gather(algebra, value, tree[at + way * k])
+        k &= k - 1
+    return value
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _cross_pairs(algebra, shape, tasks, t, source, gathered, tree, heads, by_above, by_below, a, middle, b):
+    """Take up the events behind `middle` by falling `above`.
+
+    Where one condition is enough, all in the tail count, and those before it that are above: `tree` holds all events,
+    and `heads` those above, from the begin of a segment.
     """
-    lo, offset = tasks.lo[t], tasks.offset[t]
+    lo, offset, either = tasks.lo[t], tasks.offset[t], shape.either
     place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
     above, below, begins = shape.above, shape.below, shape.begin
-    for i in range(middle, b):
+    for i in range(middle, b if either else middle):
         v = lo + by_above[i] + offset
         if place[v] >= 0:
             end = np.int64(own_end[v])
-            size, k = end - own[v], end - place[v]
-            value = source[by_above[i]]
-            while k <= size:
-                tree[end - k] = add(algebra, tree[end - k], value)
-                k += k & -k
+            enter(algebra, tree, end, -1, end - own[v], end - place[v], source[by_above[i]])
     j = middle
     for i in range(a, middle):
         x = by_below[i]
         while j < b and above[lo + by_above[j]] > below[lo + x]:
             v = lo + by_above[j] + offset
             if place[v] >= 0:
-                start = np.int64(own[v])
-                size, k = own_end[v] - start, place[v] - start + 1
-                value = source[by_above[j]]
-                while k <= size:
-                    heads[start + k - 1] = add(algebra, heads[start + k - 1], value)
-                    k += k & -k
+                start, end, value = np.int64(own[v]), np.int64(own_end[v]), source[by_above[j]]
+                if either:
+                    enter(algebra, heads, start - 1, 1, end - start, place[v] - start + 1, value)
+                else:
+                    enter(algebra, tree, end, -1, end - start, end - place[v], value)
             j += 1
-        start, end = np.int64(begins[lo + x + offset]), np.int64(last[lo + x + offset])
-        value = algebra.zero
-        k = end - first[lo + x + offset]
-        while k > 0:
-            value = gather(algebra, value, tree[end - k])
-            k &= k - 1
-        value = settle(algebra, value)
-        k = first[lo + x + offset] - start if start < end else 0
-        while k > 0:
-            value = gather(algebra, value, heads[start + k - 1])
-            k &= k - 1
-        gathered[x] = add(algebra, gathered[x], settle(algebra, value))
-    for i in range(middle, b):
+        v = lo + x + offset
+        start, end = np.int64(begins[v]), np.int64(last[v])
+        value = settle(algebra, gather_up_to(algebra, algebra.zero, tree, end, -1, end - first[v]))
+        if either and start < end:
+            value = settle(algebra, gather_up_to(algebra, value, heads, start - 1, 1, first[v] - start))
+        gathered[x] = add(algebra, gathered[x], value)
+    for i in range(middle, b if either else j):
         v = lo + by_above[i] + offset
         if place[v] >= 0:
-            end = np.int64(own_end[v])
-            size, k = end - own[v], end - place[v]
-            while k <= size:
-                tree[end - k] = algebra.zero
-                k += k & -k
-            start = np.int64(own[v])
-            k = place[v] - start + 1
-            while k <= size:
-                heads[start + k - 1] = algebra.zero
-                k += k & -k
+            start, end = np.int64(own[v]), np.int64(own_end[v])
+            clear(algebra, tree, end, -1, end - start, end - place[v])
+            if either:
+                clear(algebra, heads, start - 1, 1, end - start, place[v] - start + 1)
+
+
+@overload(room_of)
+def _room_of_pairs(algebra, shape, width, n):
+    if not is_shape(shape, Pairs):
+        return None
+    return lambda algebra, shape, width, n: np.full(width if shape.either else 0, algebra.zero)
+
+
+@overload(cross)
+def _cross(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, spare, a, middle, b):
+    if not is_shape(shape, Pairs):
+        return None
+
+    def crossed(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, spare, a, middle, b):
+        _cross_pairs(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, a, middle, b)
+
+    return crossed
+
+
+@overload(may_follow)
+def _may_follow(shape, x, y, v, at):
+    if not is_shape(shape, Pairs):
+        return None
+
+    def follows(shape, x, y, v, at):
+        inside = (shape.begin[v] if shape.either else shape.first[v]) <= at < shape.last[v]
+        return inside and (shape.above[y] > shape.below[x] or (shape.either and at >= shape.first[v]))
+
+    return follows
+
+
+def is_shape(shape, kind):
+    """Return whether a type of Numba's is that of a shape."""
+    return isinstance(shape, types.BaseNamedTuple) and shape.instance_class is kind
 
 
 @njit(cache=True, nogil=True)

@@ -28,7 +28,7 @@ from numba import types
 from numba.extending import overload
 
 from trellis.kernels.count.algebra import Modulo, add, gather, scale, settle, step
-from trellis.kernels.count.pairs import pass_pairs
+from trellis.kernels.count.pairs import pass_divided
 from trellis.kernels.count.shapes import Pairs, Ranges, Tails
 from trellis.kernels.event_graph.edges import EdgeLists
 from trellis.kernels.jit import njit
@@ -201,7 +201,7 @@ _PASSES = {
     EdgeLists: _pass_edges,
     Tails: _pass_tails,
     Ranges: _pass_ranges,
-    Pairs: pass_pairs,
+    Pairs: pass_divided,
 }
 
 

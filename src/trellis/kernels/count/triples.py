@@ -10,11 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types
 from numba.extending import overload
 
-from trellis.kernels.count.algebra import add, gather, settle, step
-from trellis.kernels.count.pairs import CROSS, FEW, MERGE, SERVE, merge_runs, order_of_task, part_runs
+from trellis.kernels.count.algebra import add, settle
+from trellis.kernels.count.pairs import clear, cross, enter, gather_up_to, is_shape, may_follow, pass_divided, room_of
 from trellis.kernels.count.passes import one_pass
 from trellis.kernels.jit import njit
 
@@ -42,70 +41,40 @@ class Triples(NamedTuple):
 
 @overload(one_pass)
 def _one_pass(algebra, shape, events, tasks, t, extra, source, values):
-    if not isinstance(shape, types.BaseNamedTuple) or shape.instance_class is not Triples:
+    if not is_shape(shape, Triples):
         return None
-    return lambda algebra, shape, events, tasks, t, extra, source, values: _pass_triples(
+    return lambda algebra, shape, events, tasks, t, extra, source, values: pass_divided(
         algebra, shape, events, tasks, t, extra, source, values
     )
 
 
-@njit(cache=True, nogil=True)
-def _pass_triples(algebra, shape, events, tasks, t, extra, source, values):
-    """Divide the events at a time, as for `Pairs`."""
-    lo, later, above, below = tasks.lo[t], events.later, shape.above, shape.below
-    n = tasks.hi[t] - lo
-    by_above, by_below = order_of_task(shape.by_above, tasks, t), order_of_task(shape.by_below, tasks, t)
-    gathered, tree = np.full(n, algebra.zero), np.full(tasks.width[t], algebra.zero)
-    spare, items = np.empty(n, np.int32), np.empty(n, np.int32)
-    stack = np.empty((256, 4), np.int64)
-    stack[0] = (SERVE, 0, 0, n)
-    depth = 1
-    while depth > 0:
-        depth -= 1
-        what, a, middle, b = stack[depth]
-        if what == MERGE:
-            merge_runs(by_above, above, lo, spare, a, middle, b)
-            merge_runs(by_below, below, lo, spare, a, middle, b)
-        elif what == CROSS:
-            _listed(shape, lo, by_above, by_below, a, middle, b, items)
-            _cross(algebra, shape, tasks, t, source, gathered, tree, middle, items[: b - a], spare)
-        elif later[lo + a] - lo >= b or b - a <= FEW:
-            _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b)
-        else:
-            middle = (a + b) // 2
-            while middle > a and later[lo + middle - 1] == later[lo + middle]:
-                middle -= 1
-            if middle == a:
-                middle = later[lo + a] - lo
-            part_runs(by_above, spare, a, middle, b)
-            part_runs(by_below, spare, a, middle, b)
-            stack[depth] = (MERGE, a, middle, b)
-            stack[depth + 1] = (SERVE, a, 0, middle)
-            stack[depth + 2] = (CROSS, a, middle, b)
-            stack[depth + 3] = (SERVE, middle, 0, b)
-            depth += 4
+@overload(room_of)
+def _room_of(algebra, shape, width, n):
+    return (lambda algebra, shape, width, n: np.empty(n, np.int32)) if is_shape(shape, Triples) else None
 
 
-@njit(cache=True, nogil=True)
-def _serve_few(algebra, shape, events, tasks, t, extra, source, values, gathered, a, b):
-    lo, hi, first_end, every, offset = tasks.lo[t], tasks.hi[t], tasks.first_end[t], tasks.every, tasks.offset[t]
-    nearest, usable, later, more = events.nearest, events.usable, events.later, extra.shape[0] > 0
-    place, first, last, above, below = shape.place, shape.first, shape.last, shape.above, shape.below
-    third_above, third_below = shape.third_above, shape.third_below
-    for x in range(b - 1, a - 1, -1):
-        if not usable[lo + x]:
-            values[x] = algebra.zero
-            continue
-        value = gathered[x]
-        begin, end = first[lo + x + offset], last[lo + x + offset]
-        for y in range(later[lo + x] - lo, b):
-            larger = above[lo + y] > below[lo + x] and third_above[lo + y] > third_below[lo + x]
-            if larger and begin <= place[lo + y + offset] < end:
-                value = add(algebra, value, source[y])
-        if more:
-            values[x] = add(algebra, extra[x], value)
-        else:
-            values[x] = step(algebra, value, every or (nearest[lo + x] >= hi and lo + x >= first_end))
+@overload(may_follow)
+def _may_follow(shape, x, y, v, at):
+    if not is_shape(shape, Triples):
+        return None
+
+    def follows(shape, x, y, v, at):
+        larger = shape.above[y] > shape.below[x] and shape.third_above[y] > shape.third_below[x]
+        return larger and shape.first[v] <= at < shape.last[v]
+
+    return follows
+
+
+@overload(cross)
+def _cross(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, spare, a, middle, b):
+    if not is_shape(shape, Triples):
+        return None
+
+    def crossed(algebra, shape, tasks, t, source, gathered, tree, room, by_above, by_below, spare, a, middle, b):
+        _listed(shape, tasks.lo[t], by_above, by_below, a, middle, b, room)
+        _cross_listed(algebra, shape, tasks, t, source, gathered, tree, middle, room[: b - a], spare)
+
+    return crossed
 
 
 @njit(cache=True, nogil=True)
@@ -122,8 +91,8 @@ def _listed(shape, lo, by_above, by_below, a, middle, b, items):
             i += 1
 
 
-@njit(cache=True, nogil=True)
-def _cross(algebra, shape, tasks, t, source, gathered, tree, middle, items, spare):
+@njit(cache=True, nogil=True, _nrt=False)
+def _cross_listed(algebra, shape, tasks, t, source, gathered, tree, middle, items, spare):
     """Let the events before `middle` gather from those behind it that stand before them in the list.
 
     Runs of the list are joined two by two; a run is sorted by the third value, falling.
@@ -166,26 +135,16 @@ def _cross(algebra, shape, tasks, t, source, gathered, tree, middle, items, spar
                     v = lo + y + offset
                     if y >= middle and place[v] >= 0:
                         end = np.int64(own_end[v])
-                        room, k = end - own[v], end - place[v]
-                        while k <= room:
-                            tree[end - k] = add(algebra, tree[end - k], source[y])
-                            k += k & -k
+                        enter(algebra, tree, end, -1, end - own[v], end - place[v], source[y])
                     p += 1
                 end = np.int64(last[lo + x + offset])
-                k = end - first[lo + x + offset]
-                value = algebra.zero
-                while k > 0:
-                    value = gather(algebra, value, tree[end - k])
-                    k &= k - 1
+                value = gather_up_to(algebra, algebra.zero, tree, end, -1, end - first[lo + x + offset])
                 gathered[x] = add(algebra, gathered[x], settle(algebra, value))
             for i in range(start, p):
                 v = lo + items[i] + offset
                 if items[i] >= middle and place[v] >= 0:
                     end = np.int64(own_end[v])
-                    room, k = end - own[v], end - place[v]
-                    while k <= room:
-                        tree[end - k] = algebra.zero
-                        k += k & -k
+                    clear(algebra, tree, end, -1, end - own[v], end - place[v])
             i, j = start, half
             for k in range(start, behind):
                 one = other = np.int64(0)

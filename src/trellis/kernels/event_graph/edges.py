@@ -14,7 +14,7 @@ import numpy as np
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.jit import njit
 
-ANY, NEXT, CONTIGUOUS = 0, 1, 2  # selection policies
+ANY, NEXT = 0, 1  # selection policies; under `contiguous` there is no choice
 
 
 class EdgeLists(NamedTuple):
@@ -33,7 +33,7 @@ class EdgeCodes(NamedTuple):
     Attributes
     ----------
     policy : int
-        Which of the events that may follow do: `ANY`, the `NEXT` one, or only a `CONTIGUOUS` one.
+        Which of the events that may follow do: `ANY`, or the `NEXT` one.
     later, until : int64 (events,)
         The first event that is later, and the first one that is never in a trend with an event.
     gives, takes : bool (events,)
@@ -156,10 +156,6 @@ def edges_of_rows(begin, end, codes, degrees, successors):
     for x in range(begin, end):
         degree = 0
         first, last = later[x], until[x]
-        if policy == CONTIGUOUS:
-            last = min(last, x + 2)
-            if first != x + 1:
-                last = first
         if gives[x] and first < last:
             if keyed:
                 if key_prev[x] >= 0:

@@ -15,8 +15,6 @@ from trellis.kernels.arrays import first_at_least_in
 from trellis.kernels.join.block import lean
 from trellis.kernels.join.lists import NONE, ONE, begin_lists, narrow
 
-DEPTH, USED, NODES, FULL = range(4)  # of `state`: the depth, ..., whether there was no room
-
 
 class JoinLevels(NamedTuple):
     """The state of a walk: levels of nodes, each a way to bind the events up to a depth.

@@ -19,10 +19,10 @@ from trellis.events.slice import Slice
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.kernels.events.partitions import later_times
-from trellis.language.syntax import Report
+from trellis.language.syntax import Report, Select
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables
-from trellis.operators.trends.graph import edges_between, reduced
+from trellis.operators.trends.graph import consecutive_edges, edges_between, reduced
 from trellis.plan.plan import Plan
 from trellis.plan.positions import PositionGraph
 
@@ -188,6 +188,8 @@ class PositionPaths:
         events = self.slice
         if step.absent:
             events = replace(events, until=np.minimum(events.until, self._until_forbidden(step.absent)))
+        if self.plan.bound.select is Select.CONTIGUOUS:
+            return consecutive_edges(events, adjacency)
         return edges_between(events, adjacency, edge_kernel.ANY, self.plan.sizes)
 
     def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:

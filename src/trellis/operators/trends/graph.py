@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges, Edges
 
 PAIRS_AT_ONCE = 1 << 21
-POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT, Select.CONTIGUOUS: kernel.CONTIGUOUS}
+POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT}
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,10 @@ def build_graph(plan: Plan, events: Slice, direct: DirectEdges | None = None) ->
         offsets, successors = _direct_edges(events, direct, plan.sizes)
     else:
         adjacency = encode(plan.adjacent, events.columns, events.usable)
-        degrees, successors = edges_between(events, adjacency, POLICIES[plan.bound.select], plan.sizes)
+        if plan.bound.select is Select.CONTIGUOUS:
+            degrees, successors = consecutive_edges(events, adjacency)
+        else:
+            degrees, successors = edges_between(events, adjacency, POLICIES[plan.bound.select], plan.sizes)
         offsets = np.concatenate([[0], np.cumsum(degrees)])
     return EventGraph(offsets, successors, kernel.latest_predecessors(offsets, successors))
 
@@ -81,6 +84,9 @@ def edges_between(events: Slice, adjacency: Adjacency, policy: int, sizes: Sizes
     codes = edge_codes(events, adjacency, policy)
     if adjacency.residual:
         return _filtered_edges(events, adjacency, codes, degrees, sizes)
+    if policy == kernel.NEXT:  # an event has one successor at most
+        successors = np.empty(n, np.int32)
+        return degrees, successors[: kernel.edges_of_rows(0, n, codes, degrees, successors)]
     total = kernel.edges_of_rows(0, n, codes, degrees, np.empty(0, np.int32))
     _refuse_too_many(total, n, sizes)
     successors = np.empty(total, np.int32)
@@ -89,12 +95,35 @@ def edges_between(events: Slice, adjacency: Adjacency, policy: int, sizes: Sizes
     return degrees, successors
 
 
+def consecutive_edges(events: Slice, adjacency: Adjacency) -> tuple[Ints, NDArray[np.int32]]:
+    """Return whether the very next event may follow each event, and those that may; the next one must be later."""
+    behind = np.arange(1, len(events) + 1)
+    later = later_times(events.ticks, events.bounds)
+    follows = (adjacency.gives & (later == behind) & (events.until > behind))[:-1] & adjacency.takes[1:]
+    if adjacency.key_next is not None and adjacency.key_prev is not None:
+        follows &= (adjacency.key_next[1:] == adjacency.key_prev[:-1]) & (adjacency.key_prev[:-1] >= 0)
+    for above, below in zip(adjacency.above, adjacency.below, strict=True):
+        follows &= above[1:] > below[:-1]
+    for after, before in zip(adjacency.differ_next, adjacency.differ_prev, strict=True):
+        follows &= (after[1:] != before[:-1]) & (after[1:] >= 0) & (before[:-1] >= 0)
+    for clause in adjacency.clauses:
+        follows &= np.logical_or.reduce([above[1:] > below[:-1] for above, below in clause])
+    sources = np.flatnonzero(follows)
+    targets = (sources + 1).astype(np.int32)
+    if adjacency.residual:
+        holds = residual_holds(adjacency.residual, events.columns, sources, targets)
+        sources, targets = sources[holds], targets[holds]
+    degrees = np.zeros(len(events), np.int64)
+    degrees[sources] = 1
+    return degrees, targets
+
+
 def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeCodes:
     """Return the codes by which kernels find edges."""
     n = len(events)
     later, until = later_times(events.ticks, events.bounds), events.until
     reach = reach_of(adjacency, events)
-    if reach is not None and policy != kernel.CONTIGUOUS:
+    if reach is not None:
         until = np.minimum(until, np.maximum(reach, later))
     key_prev, key_runs, by_key = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
     if adjacency.key_next is not None and adjacency.key_prev is not None:

@@ -16,7 +16,7 @@ from trellis.kernels.papers.abi import build as kernel
 from trellis.papers.contract import USUAL, Bounds
 from trellis.plan.plan import Plan
 
-DYNAMIC, DYNAMIC_RANGE, PARALLEL = "dynamic", "dynamic-range", "parallel"
+DYNAMIC, PARALLEL = "dynamic", "parallel"
 
 
 @dataclass(frozen=True)

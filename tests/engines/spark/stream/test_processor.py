@@ -1,7 +1,8 @@
-"""The stateful operator in Spark's own tester, without a JVM: events in pieces, state, timers and what comes out."""
+"""The stateful operator in Spark's own tester, without a JVM: events in pieces, state and what comes out."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +45,7 @@ def events(number: int) -> pa.Table:
 def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any]]]:
     """Let events come in batches of ten, with the watermark behind them, into two buckets; return rows by kind."""
     tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
-    packer = EventPacker(group, tuple(table.column_names), 0, keep_late=False, delay=DELAY)
+    packer = EventPacker(group, tuple(table.column_names), (0, 1), keep_late=False, delay=DELAY)
     found: dict[str, list[dict[str, Any]]] = {}
 
     def keep(frame: Any) -> None:
@@ -52,19 +53,20 @@ def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any
             rows = [{"rows": row.rows}] if row.kind in NUMBERS else unpacked(row.payload).to_pylist()
             found.setdefault(row.kind, []).extend(rows)
 
+    def give(pieces: Iterable[pa.RecordBatch]) -> None:
+        for key, own in pa.Table.from_batches(pieces).to_pandas().groupby("bucket"):
+            keep(tester.testInPandas(int(key), own))
+
     watermark = 0
     for begin in range(0, table.num_rows, 10):
         some = table.slice(begin, 10)
         bucket = pa.array(some["g"].to_numpy() % 2, pa.int32())
-        pieces = pa.Table.from_batches(packer(_for_packer(some, bucket).to_batches())).to_pandas()
-        for key, own in pieces.groupby("bucket"):
-            keep(tester.testInPandas(int(key), own))
+        give(packer(_for_packer(some, bucket).to_batches()))
         reached = max(watermark, int(some["ts"].to_numpy().max()) - DELAY)
         if reached > watermark:
             watermark = reached
             keep(tester.setWatermark(watermark))
-    if watermark:
-        keep(tester.setWatermark(watermark + 1000))
+    give(packer.watermarks(packer.buckets, watermark + 1000))
     return found
 
 
@@ -102,12 +104,14 @@ def test_events_give_what_they_decide_in_their_own_batch_and_none_that_is_late_t
     table = pa.table({"ts": [1, 2, 30, 3], "id": [0, 1, 2, 3], "x": [1, 2, 3, 4], "g": [0, 0, 0, 0]})
     group = QueryGroup((standing(DECIDED[0], table, time="ts", event_id="id"),))
     tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
-    packer = EventPacker(group, tuple(table.column_names), 0, keep_late=False, delay=DELAY)
+    packer = EventPacker(group, tuple(table.column_names), (0, 1), keep_late=False, delay=DELAY)
     given = []
     for begin, number in ((0, 3), (3, 1)):  # Spark's own watermark stays where it is
         some = table.slice(begin, number)
         pieces = pa.Table.from_batches(packer(_for_packer(some, pa.array([0] * number, pa.int32())).to_batches()))
-        given.append(tester.testInPandas(0, pieces.to_pandas()))
+        told = pieces.to_pandas()
+        assert told["bucket"].tolist() == ([0, 1] if begin == 0 else [0]), "another bucket is told what it does not get"
+        given.append(tester.testInPandas(0, told[told["bucket"] == 0]))
     first, second = ({row.kind: row for row in frame.itertuples(index=False)} for frame in given)
     whole = trellis.query(DECIDED[0]).detect(table.slice(0, 2), time="ts", event_id="id").to_arrow().to_pylist()
     assert rows_of(unpacked(first[RESULTS].payload).to_pylist()) == rows_of(whole)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.window import Window as Over
+from pyspark.sql.window import WindowSpec
 
 from trellis.engines.spark.batch.operate import PLACE, spark_type
 from trellis.engines.spark.split.rows import output_names
@@ -43,24 +44,21 @@ def limited(frame: DataFrame, order: Sequence[Column], offset: int, limit: int |
         frame = frame.orderBy(*order)
         frame = frame.offset(offset) if offset else frame
         return frame if limit is None else frame.limit(limit)
-    place = f.count(f.lit(1)).over(Over.orderBy(*order).rowsBetween(Over.unboundedPreceding, Over.currentRow))
-    numbered = frame.withColumn(PLACE, place).where(f.col(PLACE) > f.lit(min(offset, LARGEST_LONG)))
-    if limit is not None:
-        numbered = numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
-    return numbered.orderBy(PLACE).drop(PLACE)
+    return _placed(frame, Over.orderBy(*order), offset, limit).orderBy(PLACE).drop(PLACE)
 
 
 def limited_per(
     frame: DataFrame, items: Sequence[str], order: Sequence[Column], offset: int, limit: int | None
 ) -> DataFrame:
     """Return for each value of the items the rows from `offset` on in an order, `limit` of them, in that order."""
-    over = Over.partitionBy(*items).orderBy(*order).rowsBetween(Over.unboundedPreceding, Over.currentRow)
-    numbered = frame.withColumn(PLACE, f.count(f.lit(1)).over(over)).where(
-        f.col(PLACE) > f.lit(min(offset, LARGEST_LONG))
-    )
-    if limit is not None:
-        numbered = numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
-    return numbered.orderBy(*order).drop(PLACE)
+    return _placed(frame, Over.partitionBy(*items).orderBy(*order), offset, limit).orderBy(*order).drop(PLACE)
+
+
+def _placed(frame: DataFrame, over: WindowSpec, offset: int, limit: int | None) -> DataFrame:
+    """Return the rows from `offset` on in an order, `limit` of them, with their places from 1."""
+    place = f.count(f.lit(1)).over(over.rowsBetween(Over.unboundedPreceding, Over.currentRow))
+    numbered = frame.withColumn(PLACE, place).where(f.col(PLACE) > f.lit(min(offset, LARGEST_LONG)))
+    return numbered if limit is None else numbered.where(f.col(PLACE) <= f.lit(min(offset + limit, LARGEST_LONG)))
 
 
 def at_least_one(rows: DataFrame, default: pa.Table) -> DataFrame:

@@ -47,6 +47,7 @@ from trellis.engines.spark.batch.ranges import (
     joined_reports,
 )
 from trellis.engines.spark.batch.scan import Scan, SourceFacts, lazy_split, scan
+from trellis.engines.spark.batch.shuffled import partitioned_inside, reads, shuffles
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
 from trellis.engines.spark.batch.spread import spread
 from trellis.engines.spark.batch.tie_watch import watch_ties
@@ -57,21 +58,20 @@ from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.session.session import cores
 from trellis.engines.spark.sources.frames import EventFrame, input_files
 from trellis.engines.spark.split.rows import output_names, partition_name
-from trellis.engines.spark.split.split import Split, check_numbering, copies, windows_at_once
+from trellis.engines.spark.split.split import Split, check_numbering, windows_at_once
 from trellis.errors import GroupTooLarge, UsageError
 from trellis.events.clock import Clock
 from trellis.io.outputs import claimed
 from trellis.io.remote import RemoteTarget
 from trellis.io.results import check_format
 from trellis.language.bound import WindowKind
-from trellis.language.schema import Type
 from trellis.limits import can_be_searched, refuse_listing, refuse_rows
 from trellis.operators.aggregates import join
 from trellis.operators.trends.unrank import sampled_ranks
 from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
 from trellis.plan.summable import can_be_tiled
-from trellis.plan.variants import limited_plan, top_plan
+from trellis.plan.variants import limited_plan, ranked_plan, top_plan
 from trellis.results.arrange import KEY, checked_ranks
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
@@ -200,50 +200,17 @@ class SparkResults(Results):
     def describe(self) -> dict[str, str]:
         """Return how events get to the operators, for `explain`."""
         successors = "as above, in each window and partition by itself"
-        return {"engine": self.engine, "successors": successors, "shuffle": self._shuffled, "reads": self.reads}
-
-    @property
-    def _shuffled(self) -> str:
-        """How often Spark shuffles an event; how many rows that were, once something has been counted."""
-        facts = self._known.get("facts")
-        known = facts.groups.rows if facts and facts.groups else None
-        return self.shuffle if known is None else f"{known:,} rows: {self.shuffle}"
-
-    @property
-    def reads(self) -> str:
-        """How often answers read the source."""
-        if self.plan.bound.aggregates or can_be_ranged(self.plan.bound):
-            return "count, counts, aggregate and write read the events once each"
-        return "count, counts and aggregate read the events once each; write counts first and reads them twice"
-
-    @property
-    def shuffle(self) -> str:
-        """How many times Spark shuffles an event, and why."""
-        inside = [name for name, _ in _inner_partition(self.plan)]
-        counted = f"; to count, by `{'`, `'.join(inside)}`, in which all events of a match are equal" if inside else ""
-        return self._copies + counted
-
-    @property
-    def _copies(self) -> str:
-        bound = self.plan.bound
-        assert bound.schema is not None
-        if bound.window.kind is not WindowKind.SLIDING:
-            return "each event once"
-        clock = Clock(bound.window, bound.schema.time_type)
-        if not clock.overlaps:
-            return "each event once: windows do not overlap"
-        held = float(clock.size) / float(clock.slide)
-        return (
-            f"each event {copies(clock, self._length):.2f} times, though it lies in {held:,.4g} windows: "
-            f"{self._length:,} windows that follow one another share their events"
-        )
+        facts, shuffle = self._known.get("facts"), shuffles(self.plan, self._length)
+        if facts and facts.groups and facts.groups.rows is not None:  # something has been counted
+            shuffle = f"{facts.groups.rows:,} rows: {shuffle}"
+        return {"engine": self.engine, "successors": successors, "shuffle": shuffle, "reads": reads(self.plan)}
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
     @cached_property
     def _total(self) -> int:
         schema = pa.schema([("total", pa.string())])
-        plan = counting_plan(_partitioned_inside(self.plan))
+        plan = counting_plan(partitioned_inside(self.plan))
         return sum(number_of(text) for text in self._in_tiles("total", schema, plan).column(0).to_pylist())
 
     def _in_tiles(
@@ -404,10 +371,7 @@ class SparkResults(Results):
             if bound.order_by and not can_be_searched(bound):
                 refuse_listing(bound, [self._total], self.max_trends)
             return
-        refuse_listing(bound, self._group_counts() if bound.per_window else [self._total], self.max_trends)
-
-    def _group_counts(self) -> list[int]:
-        return [number_of(text) for text in self.counts()["count_text"].to_pylist()]
+        refuse_listing(bound, self._groups[1] if bound.per_window else [self._total], self.max_trends)
 
     def to_arrow(self) -> pa.Table:
         """Return all results as one Arrow table in this process, in the order of the result."""
@@ -433,7 +397,7 @@ class SparkResults(Results):
                 "positions, compact and threads are for results in this process", "Use engine='local', or leave it out."
             )
         wanted = checked_ranks(self.plan.bound, ranks)
-        source = self if wanted is None else self._variant(_ranked(self.plan, wanted))
+        source = self if wanted is None else self._variant(ranked_plan(self.plan, wanted))
         return source._batches(columns)
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -486,9 +450,6 @@ class SparkResults(Results):
         named = {group_key(rows[group]): [(0, rank) for rank in ranks] for group, ranks in picks.items()}
         return self._in_tiles("pick events", schema, plan, named) if named else schema.empty_table()
 
-    def _pieces(self) -> Iterator[pa.RecordBatch]:
-        return self.batches()
-
     def write(
         self, path: str | os.PathLike[str], format: str = "parquet", overwrite: bool = False, raw_csv: bool = False
     ) -> None:
@@ -531,33 +492,6 @@ class SparkResults(Results):
         numbers = self._session.range(0, len(cut), 1, len(cut))
         answers = reports_of(numbers, WriteRanges(self.plan, sink, cut, after))
         return [*found.files, *(WrittenFile(**file) for about in answers for file in about["files"])]
-
-
-def _inner_partition(plan: Plan) -> tuple[tuple[str, Type], ...]:
-    """Return the columns in which all events of a match are equal, though the query does not say it in brackets."""
-    if plan.sequence is None or plan.bound.after_match is not None:  # which goes over the whole partition
-        return ()
-    return plan.sequence.partition
-
-
-def _partitioned_inside(plan: Plan) -> Plan:
-    """Return a plan that counts with the columns in which all events of a match are equal as a partition.
-
-    Tasks then share the events of a partition. The windows and partitions that are reported are those of the query.
-    """
-    inside = _inner_partition(plan)
-    return replace(plan, bound=replace(plan.bound, partition=(*plan.bound.partition, *inside))) if inside else plan
-
-
-def _ranked(plan: Plan, rows: range) -> Plan:
-    """Return the plan of some rows of its result."""
-    bound = plan.bound
-    if bound.per_window:
-        raise UsageError("ranks on Spark are not for LIMIT PER WINDOW", "Use engine='local', or trends.to_spark().")
-    begin = bound.offset + rows.start
-    number = max(0, rows.stop - rows.start)
-    left = number if bound.limit is None else max(0, min(number, bound.limit - rows.start))
-    return replace(plan, bound=replace(bound, offset=begin, limit=left))
 
 
 def _empty_aggregates(plan: Plan) -> pa.Table:

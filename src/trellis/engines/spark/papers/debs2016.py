@@ -24,7 +24,7 @@ from trellis.engines.spark.sources.read_stream import FILE_AGE
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.errors import DataError, UsageError
 from trellis.io.arrow import pc
-from trellis.io.durable import write_whole
+from trellis.io.durable import kept_file, swapped_file, write_whole
 from trellis.kernels.papers.debs2016.lines import NEVER, line_times
 from trellis.papers.debs2016 import Communities, Posts
 from trellis.papers.debs2016.engine import LineEngine
@@ -219,10 +219,8 @@ class LineStream:
     def _write(self, batch: str, engine: LineEngine) -> None:
         """Write the lines that are decided, the state behind them, and that they count."""
         name = f"part-{batch}-0.txt"
-        with (self.output.directory / name).open("wb") as file:
+        with kept_file(self.output.directory / name) as file:
             engine.run(file.write)
-            file.flush()
-            os.fsync(file.fileno())
         if batch != FLUSH:
             self._save(batch, engine)
         self.output.commit(batch, {RESULTS: [name]}, {RESULTS: engine.lines})
@@ -242,14 +240,9 @@ class LineStream:
         return self._load(before)
 
     def _save(self, batch: str, engine: LineEngine) -> None:
-        path = self.checkpoint / STATES / f"{batch}.npz"
-        hidden = path.with_suffix(".tmp")
         held: dict[str, Any] = {f"held{source}": engine.held(source) for source in range(len(engine.sources))}
-        with hidden.open("wb") as file:
+        with swapped_file(self.checkpoint / STATES / f"{batch}.npz") as file:
             np.savez(file, allow_pickle=False, **engine.state, **held)
-            file.flush()
-            os.fsync(file.fileno())
-        hidden.replace(path)
 
     def _load(self, batch: str) -> LineEngine:
         path = self.checkpoint / STATES / f"{batch}.npz"

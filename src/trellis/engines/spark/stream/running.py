@@ -57,8 +57,11 @@ from trellis.streams.stream_output import (
     check_query_names,
 )
 
-BUCKETS_A_TASK = 2
+BUCKETS_A_TASK = 2  # what an operator of the user's own query has always had: its checkpoint does not tell them
 PARTITIONS = "spark.sql.shuffle.partitions"
+NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
+FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
+BY_RENAME = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 RESTARTS = 10  # of a stream whose workers start too slowly for Spark
 AHEAD = "1 day"
 ENOUGH = 100  # events from which on a share of them is told
@@ -124,25 +127,42 @@ def state_tasks(session: SparkSession) -> int:
     return min(tasks, context.defaultParallelism) if context else tasks
 
 
+def _set_up_checkpoints(session: SparkSession) -> None:
+    """Have files of checkpoints be renamed by Java, where the user has not chosen otherwise.
+
+    Checkpoints of `trellis stream` are local directories, where that is one step of the file system. What Spark takes
+    otherwise does the same there, but starts ten processes for each file (`chmod` and `readlink`) where Hadoop's native
+    library is missing: fifty in a batch.
+    """
+    if FILE_MANAGER not in session.conf.getAll:
+        session.conf.set(FILE_MANAGER, BY_RENAME)
+
+
 @contextmanager
-def _few_tasks(session: SparkSession) -> Iterator[None]:
-    """Have a stream that is started meanwhile no other tasks; one that goes on has those that it had."""
-    before = str(session.conf.get(PARTITIONS))
+def _set_for_start(session: SparkSession) -> Iterator[None]:
+    """Have a stream that is started meanwhile few tasks, and no batches without events; the session stays as it was.
+
+    One that goes on has the tasks that it had. Spark would run a batch without events after each that moves the
+    watermark: it would decide nothing, as events tell their watermark to all buckets, and others would wait for it.
+    """
+    before = {key: str(session.conf.get(key)) for key in (PARTITIONS, NO_DATA)}
     session.conf.set(PARTITIONS, str(state_tasks(session)))
+    session.conf.set(NO_DATA, "false")
     try:
         yield
     finally:
-        session.conf.set(PARTITIONS, before)
+        for key, value in before.items():
+            session.conf.set(key, value)
 
 
-def bucket_keys(session: SparkSession) -> list[int]:
-    """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle."""
+def bucket_keys(session: SparkSession, a_task: int = BUCKETS_A_TASK) -> list[int]:
+    """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle, so many for each."""
     tasks, wanted = int(session.conf.get(PARTITIONS) or 1), state_tasks(session)
     of_task: dict[int, list[int]] = {}
     for key in range(64 * wanted):
         of_task.setdefault(task_of(key, tasks), []).append(key)
     chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
-    return sorted(key for keys in chosen for key in sorted(keys)[:BUCKETS_A_TASK])
+    return sorted(key for keys in chosen for key in sorted(keys)[:a_task])
 
 
 def spread_keys(number: int, tasks: int) -> list[int]:
@@ -267,10 +287,11 @@ class Stream:
         """Start to read, hold and write."""
         self._take_places()
         with in_driver():
+            _set_up_checkpoints(self.session)
             for name in self.groups:
                 if name not in self.checkpoint.buckets:
-                    with _few_tasks(self.session):
-                        self.checkpoint.buckets[name] = bucket_keys(self.session)
+                    with _set_for_start(self.session):
+                        self.checkpoint.buckets[name] = bucket_keys(self.session, 1)
             self.checkpoint.save()
             self._known = set(self.checkpoint.queries)
             for name, group in self.groups.items():
@@ -320,7 +341,7 @@ class Stream:
         )
         place = str((self.checkpoint.directory / name).absolute())  # a session may have several such streams
         writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(place)
-        with _few_tasks(self.session):
+        with _set_for_start(self.session):
             return (writer.trigger(availableNow=True) if options.available_now else writer).start()
 
     def _commit(self, decided: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:

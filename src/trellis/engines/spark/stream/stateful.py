@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from trellis.engines.spark.batch.operate import for_spark, spark_type
 from trellis.engines.spark.session.failures import in_task
@@ -97,7 +98,7 @@ def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: Fi
     moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
     rows = events.frame.select(*columns, _bucket(group, events, settings.buckets).alias(BUCKET), moment.alias(MOMENT))
     rows = rows.withWatermark(MOMENT, f"{settings.delay} milliseconds")
-    packer = EventPacker(group, tuple(names), settings.buckets[0], settings.keep_late, settings.delay)
+    packer = EventPacker(group, tuple(names), _used(group, settings.buckets), settings.keep_late, settings.delay)
     pieces = rows.mapInArrow(packer, PACKED)
     found = pieces.groupBy(BUCKET).transformWithStateInPandas(
         WindowStateProcessor(group, writer), FOUND, "append", "eventTime"
@@ -136,7 +137,10 @@ def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
         moment = f.timestamp_micros(number)
         if ahead is not None:
             latest = f.unix_micros(f.current_timestamp()) + f.lit(1000 * ahead)
-            moment = f.when(number <= latest, moment)
+            # The clock is another constant in each batch, for which Spark would compile the plan anew. It does not
+            # compile zip_with.
+            held = f.array(number)
+            moment = f.when(f.zip_with(held, held, lambda at, _: at <= latest)[0], moment)
         return moment
     whole = number if time.kind is Kind.INTEGER else f.floor(number)
     return f.when(f.abs(whole) < f.lit(FARTHEST), f.timestamp_millis(whole.cast("bigint")))
@@ -144,12 +148,22 @@ def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
 
 def _bucket(group: QueryGroup, events: EventFrame, buckets: tuple[int, ...]) -> Column:
     """Return the bucket of an event: equal partitions, or those aggregated together, are in the same."""
-    kept = [(name, type_) for name, type_ in group.queries[0].bound.partition if name in group.together]
+    kept = _spread(group)
     if not kept:
         return f.lit(buckets[0])
     hashed = f.xxhash64(*(partition_value(events.column(name), type_.kind) for name, type_ in kept))
     place = f.pmod(hashed, f.lit(len(buckets))).cast("int")
     return f.element_at(f.array(*map(f.lit, buckets)), place + f.lit(1))
+
+
+def _spread(group: QueryGroup) -> list[tuple[str, Type]]:
+    """Return the columns of partitions that spread them over buckets."""
+    return [(name, type_) for name, type_ in group.queries[0].bound.partition if name in group.together]
+
+
+def _used(group: QueryGroup, buckets: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the buckets that events go to."""
+    return buckets if _spread(group) else buckets[:1]
 
 
 # --- Events as pieces -------------------------------------------------------------------------------------------
@@ -159,14 +173,14 @@ def _bucket(group: QueryGroup, events: EventFrame, buckets: tuple[int, ...]) -> 
 class EventPacker:
     """Makes pieces of the events of a task.
 
-    `names` are the user's, in the order of the columns before the bucket; bad events go through the `first` bucket. A
+    `names` are the user's, in the order of the columns before the bucket; bad events go through the first bucket. A
     piece tells the watermark that the events of its task bring, which stays `delay` behind their moments: Spark's own
-    reaches it with the next batch.
+    reaches it with the next batch. Each task tells it to all `buckets`, so that a batch decides all that it can.
     """
 
     group: QueryGroup
     names: tuple[str, ...]
-    first: int
+    buckets: tuple[int, ...]
     keep_late: bool
     delay: int
 
@@ -175,23 +189,37 @@ class EventPacker:
         go_on_at_interrupts()
         with in_task():
             held: list[pa.RecordBatch] = []
-            for batch in batches:
-                held.append(batch)
-                if sum(one.num_rows for one in held) >= ROWS_A_PIECE:
-                    yield from self._pieces(pa.Table.from_batches(held))
-                    held = []
-            if held:
-                yield from self._pieces(pa.Table.from_batches(held))
+            reached, untold = 0, set(self.buckets)
+            for batch in chain(batches, [None]):
+                held += [] if batch is None else [batch]
+                if held and (batch is None or sum(one.num_rows for one in held) >= ROWS_A_PIECE):
+                    table, held = pa.Table.from_batches(held), []
+                    latest = self._reached(table)
+                    if latest > reached:
+                        reached, untold = latest, set(self.buckets)
+                    for bucket, piece in self._pieces(table, reached):
+                        untold.discard(bucket)
+                        yield piece
+            if reached:
+                yield from self.watermarks(sorted(untold), reached)
 
-    def _pieces(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        bucket = table[BUCKET].to_numpy()
+    def watermarks(self, buckets: Iterable[int], reached: int) -> Iterator[pa.RecordBatch]:
+        """Yield pieces without events that tell buckets a watermark."""
+        for bucket in buckets:
+            yield _piece(bucket, EVENTS, None, reached, None, 0)
+
+    def _reached(self, table: pa.Table) -> int:
+        """Return the watermark that events bring."""
         latest = pc.max(table[MOMENT].cast(pa.int64())).as_py()
-        reached = 0 if latest is None else max(0, latest // 1000 - self.delay)
+        return 0 if latest is None else max(0, latest // 1000 - self.delay)
+
+    def _pieces(self, table: pa.Table, reached: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        bucket = table[BUCKET].to_numpy()
         events = table.drop_columns([BUCKET, MOMENT]).rename_columns(list(self.names))
         good = self.group.readable(events)
         if not good.all():
-            bad = events.filter(pa.array(~good))
-            yield _piece(self.first, BAD, None, reached, bad, bad.num_rows)
+            bad, first = events.filter(pa.array(~good)), self.buckets[0]
+            yield first, _piece(first, BAD, None, reached, bad, bad.num_rows)
             events, bucket = events.filter(pa.array(good)), bucket[good]
         times = self.group.line.numbers(events, self.group.time)
         wanted = self.group.wanted(events)
@@ -200,13 +228,13 @@ class EventPacker:
         for number in np.unique(bucket).tolist():
             here = bucket == number
             kept = events.filter(pa.array(here & wanted))
-            yield _piece(number, EVENTS, times[here].max().item(), reached, kept, int(here.sum()))
+            yield number, _piece(number, EVENTS, times[here].max().item(), reached, kept, int(here.sum()))
 
 
 def _piece(
-    bucket: int, kind: str, newest: Any, reached: int, table: pa.Table, total: int
+    bucket: int, kind: str, newest: Any, reached: int, table: pa.Table | None, total: int
 ) -> pa.RecordBatch:  # fmt: skip
-    blob = packed(table.combine_chunks())
+    blob = b"" if table is None else packed(table.combine_chunks())
     columns = [
         pa.array([bucket], pa.int32()), pa.array([kind]), pa.array([json.dumps(newest)]),
         pa.array([reached], pa.int64()), pa.array([total], pa.int64()), pa.array([blob], pa.binary()),
@@ -217,14 +245,19 @@ def _piece(
 # --- State ------------------------------------------------------------------------------------------------------
 
 
+BLOB, TEXT = StructType().add("blob", BinaryType()), StructType().add("text", StringType())
+PAGE = StructType().add("space", IntegerType()).add("page", IntegerType())
+COUNTERS = StructType().add("counters", StringType())
+
+
 class _Store:
-    """The state of a bucket in Spark's."""
+    """The state of a bucket in Spark's, which would parse types that are given as text in every task, twice."""
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
-        self._chunks = handle.getListState("chunks", "blob binary")
-        self._note = handle.getValueState("note", "text string")
-        self._pages = handle.getMapState(PAGES, "space int, page int", "counters string")
-        self._old_ranks = handle.getValueState("ranks", "text string")  # of the version before the pages
+        self._chunks = handle.getListState("chunks", BLOB)
+        self._note = handle.getValueState("note", TEXT)
+        self._pages = handle.getMapState(PAGES, PAGE, COUNTERS)
+        self._old_ranks = handle.getValueState("ranks", TEXT)  # of the version before the pages
 
     def chunks(self) -> list[pa.Table]:
         """Return the pieces in which events are held."""
@@ -283,44 +316,44 @@ class WindowStateProcessor(StatefulProcessor):
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
         go_on_at_interrupts()
-        self._handle, self._store = handle, _Store(handle)
+        self._store = _Store(handle)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Hold new events, and give what is decided when they are all there.
 
         The watermark of Spark is that of the batches before. The one that these events bring Spark has with the next
-        batch, and what is before it and comes later is late: so nothing waits for another batch. A timer gives the
-        rest, what the events of other tasks have decided.
+        batch, and what is before it and comes later is late. Each batch tells it to all buckets: so nothing waits for
+        another one.
         """
         watermark = watermark_of(timerValues)
         with in_task():
             bucket, total, ties = Bucket(self.group, self._store), 0, TieCount()
             tables, newest, reached = [], [], watermark
             for row in (row for frame in rows for row in frame.itertuples(index=False)):
-                table, total = unpacked(row.blob), total + int(row.total)
+                total += int(row.total)
                 reached = max(int(row.reached), reached or 0) or None
                 if row.kind == BAD:
-                    yield from self._given(iter([OutputTable(BAD, "", table)]))
-                else:
-                    tables.append(table)
+                    yield from self._given(iter([OutputTable(BAD, "", unpacked(row.blob))]))
+                elif row.blob:
+                    tables.append(unpacked(row.blob))
                     newest.append(json.loads(row.newest))
             if tables:
                 table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
                 ties += ties_among(table, self.group.schema, self.group.partition)
                 yield from self._given(bucket.take(table, max(newest), watermark))
-                yield from self._given(bucket.advance(reached))
-            self._finish(bucket)
+            yield from self._given(bucket.advance(reached))
+            bucket.finish()
         yield _frame([(kind, "", n, "", b"") for kind, n in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied))])
 
     def handleExpiredTimer(
         self, key: Any, timerValues: Any, expiredTimerInfo: Any
     ) -> Iterator[pd.DataFrame]:  # fmt: skip
-        """Give the results that the watermark has decided."""
+        """Give the results that the watermark has decided: earlier versions left timers."""
         watermark = watermark_of(timerValues)
         with in_task():
             bucket = Bucket(self.group, self._store)
             yield from self._given(bucket.advance(watermark))
-            self._finish(bucket)
+            bucket.finish()
 
     def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
         """Give small results as rows, many at a time, and large ones to files: the JVM would take long."""
@@ -332,20 +365,6 @@ class WindowStateProcessor(StatefulProcessor):
                 rows = []
         if rows:
             yield _frame(rows)
-
-    def _finish(self, bucket: Bucket) -> None:
-        """Store the small state, and be called again when more is decided; each call of Spark's handle costs."""
-        wanted = None if bucket.next_watermark is None else max(1, bucket.next_watermark)
-        known = bucket.timers
-        if known is None:  # a version before did not note them
-            known = [int(timer) for timer in self._handle.listTimers()]
-        for timer in known:
-            if timer != wanted:
-                self._handle.deleteTimer(timer)
-        if wanted is not None and wanted not in known:
-            self._handle.registerTimer(wanted)
-        bucket.timers = [] if wanted is None else [wanted]
-        bucket.finish()
 
     def close(self) -> None:
         """There is nothing to give back."""

@@ -116,12 +116,11 @@ def run_communities(friendships_data, comments_data, likes_data, feed, state, ou
         if source < 0:
             return DONE
 
-        first = state.numbers[FIRST_COMMENT]
-        if (
-            first < state.numbers[NEXT_COMMENT]
-            and state.comments[first - state.numbers[BASE], WRITTEN_AT] + state.numbers[SPAN] < time
-        ):
-            time = state.comments[first - state.numbers[BASE], WRITTEN_AT] + state.numbers[SPAN]
+        first, end = state.numbers[FIRST_COMMENT], time
+        if first < state.numbers[NEXT_COMMENT]:
+            end = state.comments[first - state.numbers[BASE], WRITTEN_AT] + state.numbers[SPAN]
+        if end < time:
+            time = end
             _expire(time, state)
         else:
             if _is_full(feed.events[source], source, state):
@@ -129,18 +128,14 @@ def run_communities(friendships_data, comments_data, likes_data, feed, state, ou
             if source == 0:
                 _take_friendship(feed.events[0], state)
             elif source == 1:
-                _take_comment(
-                    comments_data, feed.events[1], state.numbers, state.comments, state.comment_ids, state.texts
-                )
+                _take_comment(comments_data, feed.events[1], state)
             else:
                 _take_like(feed.events[2], state)
             feed.events[source, READ] = 0
             feed.sources[source, TAKEN] = time
         settle(state.comments, state.texts, state.numbers, state.live, state.tier, state.scores, state.top)
         if _differs(state.numbers, state.comments, state.top, state.shown, state.shown_sizes, state.texts):
-            _write_line(
-                time, state.numbers, state.comments, state.top, state.shown, state.shown_sizes, state.texts, out
-            )
+            _write_line(time, state, out)
             state.numbers[OUT_STAMP] = feed.events[source, STAMP]
             if state.numbers[EAGER]:
                 return WRITTEN
@@ -187,13 +182,14 @@ def _user(numbers, users, user_ids, id_):
 
 
 @lean
-def _take_comment(data, event, numbers, comments, comment_ids, texts):
+def _take_comment(data, event, state):
+    numbers, comments = state.numbers, state.comments
     number = numbers[NEXT_COMMENT]
     numbers[NEXT_COMMENT] += 1
-    numbers[COMMENT_IDS] += put(comment_ids, event[ID], number)
+    numbers[COMMENT_IDS] += put(state.comment_ids, event[ID], number)
     row = number - numbers[BASE]
     size = event[TEXT_SIZE]
-    copy_bytes(data, event[TEXT], size, texts, numbers[TEXTS] - numbers[LABEL_BASE])
+    copy_bytes(data, event[TEXT], size, state.texts, numbers[TEXTS] - numbers[LABEL_BASE])
     comments[row, SCORE] = 0
     comments[row, LIVE_AT] = NOTHING
     comments[row, TIER_AT] = NOTHING
@@ -230,24 +226,11 @@ def _take_like(event, state):
         enter(state.comments, state.numbers, state.live, state.tier, comment, 1)
         rise(state.comments, state.texts, state.numbers, state.top, comment)
         return
+    now = before
     if state.numbers[WAY] == COMPONENT:
-        now = _join_friends(
-            state.numbers,
-            state.users,
-            state.edges,
-            state.comments,
-            state.likes,
-            state.friends,
-            state.pairs,
-            comment,
-            user,
-            like,
-        )
-    else:
-        now = before
-        if state.users[user, DEGREE] >= before and state.comments[row, LIKES] > before:
-            number = _friends_who_like(state, comment, user, user, before)
-            now += _has_clique(state.numbers, state.users, state.edges, state.friends, state.candidates, number, before)
+        now = _join_friends(state, comment, user, like)
+    elif state.users[user, DEGREE] >= before and state.comments[row, LIKES] > before:
+        now += _has_clique(state, _friends_who_like(state, comment, user, user, before), before)
     if now > before:
         gain(state.comments, state.numbers, state.tier, comment, now - before)
         rise(state.comments, state.texts, state.numbers, state.top, comment)
@@ -308,10 +291,7 @@ def _take_friendship(event, state):
             elif before == 1:
                 now = 2
             elif state.comments[comment - state.numbers[BASE], LIKES] > before:
-                number = _friends_who_like(state, comment, a, b, before - 1)
-                now += _has_clique(
-                    state.numbers, state.users, state.edges, state.friends, state.candidates, number, before - 1
-                )
+                now += _has_clique(state, _friends_who_like(state, comment, a, b, before - 1), before - 1)
             if now > before:
                 gain(state.comments, state.numbers, state.tier, comment, now - before)
                 rise(state.comments, state.texts, state.numbers, state.top, comment)
@@ -339,11 +319,8 @@ def _expire(time, state):
             leave(state.comments, state.numbers, state.live, state.tier, state.top, comment)
         like = state.comments[row, LAST_LIKE]
         while like >= 0:
-            user, before, behind = (
-                state.likes[like, BY],
-                state.likes[like, BEFORE_OF_USER],
-                state.likes[like, BEHIND_OF_USER],
-            )
+            user = state.likes[like, BY]
+            before, behind = state.likes[like, BEFORE_OF_USER], state.likes[like, BEHIND_OF_USER]
             if before >= 0:
                 state.likes[before, BEHIND_OF_USER] = behind
             if behind >= 0:
@@ -397,8 +374,9 @@ def _friends_who_like(state, comment, a, b, least):
 
 
 @counted
-def _has_clique(numbers, users, edges, friends, candidates, number, size):
+def _has_clique(state, number, size):
     """Return 1 if some of the candidates are a clique of a size, else 0."""
+    numbers, users, edges, candidates = state.numbers, state.users, state.edges, state.candidates
     if number < size:
         return 0
     if size < 2:
@@ -419,7 +397,7 @@ def _has_clique(numbers, users, edges, friends, candidates, number, size):
                 edge = edges[edge, BEFORE]
         else:
             for j in range(i + 1, number):
-                if _are_friends(friends, user, candidates[j]):
+                if _are_friends(state.friends, user, candidates[j]):
                     connect(rows, i, j)
     for i in range(number):
         users[candidates[i], MARK] = 0
@@ -456,20 +434,21 @@ def _unite(likes, a, b):
 
 
 @lean
-def _join_friends(numbers, users, edges, comments, likes, friends, pairs, comment, user, own):
+def _join_friends(state, comment, user, own):
     """Unite a new like with those of friends; return the size of the largest community."""
+    numbers, users, edges, comments, likes = state.numbers, state.users, state.edges, state.comments, state.likes
     most = comments[comment - numbers[BASE], SCORE]
     if users[user, DEGREE] < comments[comment - numbers[BASE], LIKES]:
         edge = users[user, LAST_EDGE]
         while edge >= 0:
-            theirs = find_pair(pairs, comment, edges[edge, TO])
+            theirs = find_pair(state.pairs, comment, edges[edge, TO])
             if theirs != FREE:
                 most = max(most, _unite(likes, own, theirs))
             edge = edges[edge, BEFORE]
         return most
     like = comments[comment - numbers[BASE], LAST_LIKE]
     while like >= 0:
-        if likes[like, BY] != user and _are_friends(friends, user, likes[like, BY]):
+        if likes[like, BY] != user and _are_friends(state.friends, user, likes[like, BY]):
             most = max(most, _unite(likes, own, like))
         like = likes[like, BEFORE_OF_COMMENT]
     return most
@@ -499,18 +478,19 @@ def _differs(numbers, comments, top, shown, shown_sizes, texts):
 
 
 @lean
-def _write_line(time, numbers, comments, top, shown, shown_sizes, texts, out):
+def _write_line(time, state, out):
+    numbers, comments, shown, texts = state.numbers, state.comments, state.shown, state.texts
     at = write_time(out, numbers[OUT], time)
     begin = 0
     for place in range(numbers[K]):
         if place < numbers[TOP]:
-            row = top[place] - numbers[BASE]
+            row = state.top[place] - numbers[BASE]
             size, text = comments[row, LABEL_SIZE], comments[row, LABEL] - numbers[LABEL_BASE]
             copy_bytes(texts, text, size, shown, begin)
         else:
             size = 1
             shown[begin] = 45
-        shown_sizes[place] = size
+        state.shown_sizes[place] = size
         out[at] = 44
         at = copy_bytes(shown, begin, size, out, at + 1)
         begin += size
