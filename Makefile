@@ -45,7 +45,7 @@ bench-check: $(READY) ## the ten minutes again: fails where Trellis has lost mor
 SIZES := --quick
 # Seconds for each benchmark; one that is not done by then keeps its earlier figures.
 LIMIT := 300
-LIMITED := $(if $(shell command -v timeout),timeout $(LIMIT))
+LIMITED := $(if $(shell command -v timeout),timeout -k 10 $(LIMIT))
 papers: $(READY) ## set up, then the quick form of the benchmarks of the five papers: benchmarks/papers.json, and from it docs/papers.md
 	@$(WITH_JAVA) failed=; for name in abi join cet cet_plans graph debs_operators vertex history history_thesis history_tree sequences condensed; do \
 		sizes="$(SIZES)"; [ $$name != condensed ] || sizes=; \
