@@ -197,7 +197,7 @@ class WideNumbers(Sequence[int]):
     def nearest(self, exponent: int = 0) -> Doubles:
         """Return the doubles that are nearest to the numbers times 2**exponent."""
         leading = self.magnitudes().leading()
-        rounded = (leading.bits | leading.more).astype(np.float64)  # a bit that is lost decides only between halves
+        rounded = (leading.bits | leading.more).astype(np.float64)  # a bit that is lost decides only where the rest is a tie
         with np.errstate(over="ignore", under="ignore"):
             found = np.ldexp(rounded, np.clip(leading.exponents + exponent, -5000, 5000).astype(np.int32))
         found = np.where(self.negative, -found, found)
@@ -208,7 +208,7 @@ class WideNumbers(Sequence[int]):
 
 
 def _carried(low: Residues, high: Residues) -> Residues:
-    """Return words from sums of their halves, of two dimensions, and of several such tables that are added."""
+    """Return words from sums of their low and high bits, in tables of which several are added."""
     low, high = low.sum(axis=0, dtype=np.uint64), high.sum(axis=0, dtype=np.uint64)
     words, carry = np.empty_like(low), np.zeros(len(low), np.uint64)
     for place in range(low.shape[1]):
