@@ -197,7 +197,7 @@ class WideNumbers(Sequence[int]):
     def nearest(self, exponent: int = 0) -> Doubles:
         """Return the doubles that are nearest to the numbers times 2**exponent."""
         leading = self.magnitudes().leading()
-        rounded = (leading.bits | leading.more).astype(np.float64)  # a bit that is lost decides only where the rest is a tie
+        rounded = (leading.bits | leading.more).astype(np.float64)  # lost bits decide ties
         with np.errstate(over="ignore", under="ignore"):
             found = np.ldexp(rounded, np.clip(leading.exponents + exponent, -5000, 5000).astype(np.int32))
         found = np.where(self.negative, -found, found)
