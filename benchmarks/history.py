@@ -70,7 +70,9 @@ def _building(table: pa.Table, codes: np.ndarray, parquet: Path, folder: Path, q
         )
 
     filling = best_of(f"filling filters of {number:,}", fill, quick=quick)
-    building = best_of(f"building over {number:,}", build, quick=quick, runs=2, warm=lambda: None)
+    building = best_of(
+        f"building over {number:,}", build, quick=quick, runs=2 if number <= 1_000_000 else 1, warm=lambda: None
+    )
     archive = Archive.open(folder / f"built-{next(made) - 1}")
     about = archive.info()
     return Table(
@@ -102,12 +104,12 @@ def _asking(archive: Archive, codes: np.ndarray, parquet: Path, quick: bool) -> 
     tables = []
     for what in ("rare", "frequent"):
         rows = []
-        for length in LENGTHS[:2] if quick else (2, 8, 20) if large else LENGTHS:
+        for length in LENGTHS[:2] if quick else (2, 8) if large else LENGTHS:
             asked = [
                 (
                     rng.integers(0, NAMES, length) if what == "rare" else codes[rng.integers(0, len(codes), length)]
                 ).tolist()
-                for _ in range(5 if quick else 60)
+                for _ in range(5 if quick else 20 if large else 60)
             ]
             step(f"{what}, length {length}, over {len(codes):,}")
             exactly = 1 if large else 5

@@ -88,8 +88,13 @@ class Line:
 
 
 def lines(found: dict[str, Any]) -> Iterator[Line]:
-    """Yield the lines of a results file that have a peer; limits, which nothing can beat, are none."""
+    """Yield the lines of a results file that have a peer; limits, which nothing can beat, are none.
+
+    Nor are those of `bench tuning`, where peers stand beside themselves.
+    """
     for report in found["benchmarks"]:
+        if report["name"] == "tuning":
+            continue
         for table in report["tables"]:
             for row in table["rows"]:
                 for peer in row["peers"]:

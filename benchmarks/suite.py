@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 FOLDER = Path(__file__).parent
-SHORT = ("limits", "peers", "features", "law")  # some ten minutes together
+SHORT = ("limits", "peers", "tuning", "features", "law")  # some ten minutes together
 
 
 def benchmarks() -> dict[str, str]:
@@ -55,7 +56,8 @@ def measure(
     step("loading")
     module = importlib.import_module(f"benchmarks.{name}")
     options = {"large": True} if large else {}
-    with listening(step), reading(row or (lambda _: None)):
+    with listening(step), reading(row or (lambda _: None)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of ties in streams that are drawn
         return Report(name, benchmarks()[name], module.run(quick, **options), quick)
 
 

@@ -6,6 +6,8 @@ the stream), `kind`, `post` (which a comment belongs to, through however many re
 """
 
 from collections import deque
+from heapq import nlargest
+from operator import itemgetter
 
 from trellis.graphs import Combination, Merger, Operator, Splitter, duration
 
@@ -65,8 +67,8 @@ class BestPosts(Combination):
             self.posts[row["post"]] = row
             if row["score"] == 0:
                 del self.posts[row["post"]]
-        order = sorted(self.posts.values(), key=lambda p: (p["score"], p["written"], p["commented"], p["post"]))
-        best = order[: -self.k - 1 : -1]
+        order = itemgetter("score", "written", "commented", "post")
+        best = nlargest(self.k, self.posts.values(), key=order)
         if [post["post"] for post in best] != self.shown:
             self.shown = [post["post"] for post in best]
             cells = [f"{p['post']},{p['name']},{p['score']},{p['commenters']}" for p in best]

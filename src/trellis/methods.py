@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
+from inspect import signature
 from typing import Any
 
 from trellis.errors import UsageError, did_you_mean
@@ -61,8 +62,15 @@ class Methods:
         return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
 
 
-def methods_of(methods: Methods | None, by_name: Mapping[str, Any]) -> Methods:
+def methods_of(methods: Methods | None, by_name: Mapping[str, Any], called: Callable[..., Any]) -> Methods:
     """Return methods that are given in one object, or field by field.
+
+    Parameters
+    ----------
+    methods, by_name
+        The object, or fields by name.
+    called
+        The function that was called; its own options are named where there is no such field.
 
     Raises
     ------
@@ -72,21 +80,10 @@ def methods_of(methods: Methods | None, by_name: Mapping[str, Any]) -> Methods:
     known = [field.name for field in fields(Methods)]
     for name in by_name:
         if name not in known:
-            options = (
-                "time",
-                "type",
-                "event_id",
-                "params",
-                "report_mode",
-                "max_trends",
-                "on_bad_rows",
-                "engine",
-                "spark",
-            )
-            raise UsageError(
-                f"detect() has no option `{name}`",
-                did_you_mean(name, (*options, "methods", *known), f"Options are {', '.join(options)} and methods."),
-            )
+            *options, last = [p.name for p in signature(called).parameters.values() if p.kind is p.KEYWORD_ONLY]
+            every = f"Options are {', '.join(options)} and {last}."
+            hint = did_you_mean(name, (*options, last, *known), every)
+            raise UsageError(f"{called.__name__}() has no option `{name}`", hint)
     if methods is None:
         return Methods(**by_name)
     if by_name:

@@ -175,6 +175,27 @@ def test_filters_never_deny_what_is_there_and_keep_their_rate(tmp_path: Path) ->
     assert about["density"] < 0.6
 
 
+def test_a_case_to_which_it_did_not_happen_is_rarely_likely(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    number, cases, rate = 12_000, 1_500, 0.2
+    names, keys = rng.integers(0, 12, number), rng.integers(0, cases, number)
+    table = pa.table({"t": np.arange(number), "n": [f"w{i}" for i in names], "case": [f"c{i}" for i in keys]})
+    given = {"time": "t", "type": "n", "key": "case", "leaf": 100, "false_positive": rate, "query_length": 3}
+    archive = Archive.build(table, tmp_path / "a", **given)
+    wrong = untrue = 0
+    for a, b, c in rng.integers(0, 12, (30, 3)).tolist():
+        done = np.zeros(cases, np.int64)
+        for name, key in zip(names.tolist(), keys.tolist(), strict=True):
+            done[key] += done[key] < 3 and name == (a, b, c)[done[key]]
+        true = {f"c{key}" for key in np.flatnonzero(done == 3).tolist()}
+        found = archive.find(f"PATTERN SEQ(w{a} a, w{b} b, w{c} c) WHERE [case]")
+        likely = {row["key"] for row in found.to_pylist() if row["answer"] == "likely"}
+        assert true <= set(found["key"].to_pylist())
+        wrong, untrue = wrong + len(likely - true), untrue + cases - len(true)
+    assert wrong <= rate / 20 * untrue  # a case is in 8 of 120 leaves, and only these are looked at
+    assert untrue > 20_000
+
+
 @examples(60)
 @given(number=st.integers(0, 10**9))
 def test_keys_in_one_pass(tmp_path_factory: pytest.TempPathFactory, number: int) -> None:
@@ -244,7 +265,7 @@ def test_a_walk_of_the_tree_finds_what_the_slices_find(tmp_path_factory: pytest.
             "A a, B b", "A a, B b, C c", "A a, A b", "OR(A a, B b), C c", "AND(A a, B b), C c", "A a, AND(B b, C c)",
             "A a, NOT(B b), C c", "AND(A a, B b), NOT(C c), A d", "A a, OR(SEQ(B b, NOT(C c), A d), C e)",
             "A a, NOT(C c), AND(B b, D d), NOT(A e), B f", "AND(SEQ(A a, B b), C c)", "NOT(B b), A a",
-            "A a, B+ b[], C c",
+            "A a, B+ b[], C c", "A a, B b, NOT(C c)", "AND(A a, A b), C c", "A a, AND(B b, B c, A d)",
         ])  # fmt: skip
         where = dice.choice(["", "", " WHERE a.x > 3", " WHERE a.g = 'u'"])
         options = {

@@ -48,10 +48,8 @@ def ways_of(plan: Plan) -> dict[tuple[str, str], Plan]:
     found: dict[tuple[str, str], Plan] = {}
     for algorithm in ALGORITHMS:
         with suppress(UsageError):
-            chosen = with_algorithm(plan, algorithm, plan.settings).operator
-            for spec in chosen.ways():
-                own = replace(spec, algorithm=algorithm, settings=chosen.settings)
-                found.setdefault((spec.name, spec.method), replace(plan, operator=own))
+            for spec in with_algorithm(plan, algorithm, plan.settings).operator.ways():
+                found.setdefault((spec.name, spec.method), replace(plan, operator=spec))
     return found
 
 

@@ -124,7 +124,7 @@ class Query:
 
         options = RunOptions.of(
             time, type=type, event_id=event_id, params=params, report_mode=report_mode, max_trends=max_trends,
-            on_bad_rows=on_bad_rows, methods=methods_of(methods, by_name),
+            on_bad_rows=on_bad_rows, methods=methods_of(methods, by_name, self.detect),
         )  # fmt: skip
         return detect(self, data, options, engine, spark)
 

@@ -35,7 +35,7 @@ from trellis.providers import provided
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}
 REMEMBERED = 1024  # texts
 STARTS = ("every", "after")
-LEAVES_WORTH_A_WALK = 100_000
+LEAVES_WORTH_A_WALK = 10_000
 
 
 @dataclass(frozen=True)
@@ -120,6 +120,7 @@ class Answerer:
         self.manifest, self.contents, self._tree = manifest, contents, tree
         self._texts: dict[tuple[str, str], Text] = {}
         self._prepared: dict[tuple[str, str], Any] = {}
+        self._by_tree: dict[Question, bool] = {}
 
     @cached_property
     def leaves(self) -> Leaves:
@@ -145,7 +146,13 @@ class Answerer:
         """Return whether a walk is expected to cost less than slices; in small histories nothing is measured."""
         if len(self.leaves) < LEAVES_WORTH_A_WALK or not self._has_nodes:
             return False
-        return not any(one.untyped for one in question.sequences) and self.tree_index.pays(question, self.leaves)
+        known = self._by_tree.pop(question, None)
+        if known is None:
+            untyped = any(one.untyped for one in question.sequences)
+            known = not untyped and self.tree_index.pays(question, self.leaves)
+        self._by_tree[question] = known
+        _forget(self._by_tree)
+        return known
 
     def _leaves_for(self, text: Text, question: Question, options: QuestionOptions) -> Leaves:
         """Return the leaves, or those that a walk of the tree leaves of them."""
@@ -352,7 +359,7 @@ class Answerer:
         return pa.repeat("clear", len(self.leaves))
 
 
-def _forget(known: dict[tuple[str, str], Any]) -> None:
+def _forget(known: dict[Any, Any]) -> None:
     """Leave out what was remembered longest, where that is much."""
     while len(known) > REMEMBERED:
         del known[next(iter(known))]

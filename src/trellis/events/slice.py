@@ -69,6 +69,18 @@ class Slice:
         return len(self.times)
 
     @property
+    def pairs(self) -> int:
+        """The number of pairs of events that can be in one trend."""
+        return int((self.until - np.arange(1, len(self) + 1)).sum())
+
+    @property
     def ticks(self) -> NDArray[Any]:
         """Numbers that tell which of two events comes first, equal where neither does; `times` are for distances."""
         return self.times if self.order is None else self.order
+
+
+def first_of_time(later: Ints) -> Ints:
+    """Return for each event the first one of its time and partition; `later` has the first of a later time."""
+    begins = np.ones(len(later), np.bool_)
+    begins[1:] = later[1:] != later[:-1]
+    return np.maximum.accumulate(np.where(begins, np.arange(len(later)), 0))

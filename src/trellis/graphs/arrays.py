@@ -108,6 +108,17 @@ class EdgeList:
             return list(self._numbers[places].tolist())
         return list(self.ids.take(pa.array(places)).to_pylist())
 
+    def chosen(self, places: Ints) -> pa.Array:
+        """Return the vertices at some places, as an Arrow array."""
+        return pa.array(self._numbers[places]) if self._numbers is not None else self.ids.take(pa.array(places))
+
+    def place(self, vertex: Any) -> int | None:
+        """Return the place of a vertex in `ids`, or None."""
+        if self._numbers is None or type(vertex) is not int or not -(1 << 63) <= vertex < 1 << 63:
+            return self.places([vertex])[0]
+        found = int(self._numbers.searchsorted(vertex))
+        return found if found < len(self._numbers) and self._numbers[found] == vertex else None
+
     def places(self, vertices: list[Any]) -> list[int | None]:
         """Return the places of some vertices in `ids`, or None."""
         try:

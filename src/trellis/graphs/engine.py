@@ -192,7 +192,7 @@ def _executed(program: VertexProgram, graph: EdgeList) -> Result:
     near = program.solve_near(graph, lambda: whole_block(program, graph))
     if near is not None:
         places, result = near
-        return Result(graph.ids.take(pa.array(places)), result.values, result.rounds, result.scheduled)
+        return Result(graph.chosen(places), result.values, result.rounds, result.scheduled)
     part = program.prepare(graph)
     graph = graph if part is None else graph.among(part)
     block = whole_block(program, graph)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import get_ident
 from typing import Any, ClassVar
 
 import numpy as np
@@ -196,13 +197,15 @@ class Triangles(VertexProgram):
         begins, lower = np.empty(size + 1, np.int64), np.empty(len(edges.source), np.int64)
         lower = lower[: whole.lower_neighbours(offsets, edges.source, -rank, begins, lower)]
 
-        def counted(low: int, high: int) -> Ints:
-            counts = np.zeros(size, np.int64)
-            whole.count_triangles(begins, lower, counts, low, high)
-            return counts
+        counts: dict[int, Ints] = {}  # of each thread
 
-        with Threads(begins) as threads:
-            return Solution(np.sum(threads.run(counted), axis=0), 1, size)
+        def count(low: int, high: int) -> None:
+            own = counts.setdefault(get_ident(), np.zeros(size, np.int64))
+            whole.count_triangles(begins, lower, own, low, high)
+
+        with Threads(begins, each=8) as threads:
+            threads.run(count)
+        return Solution(np.sum([*counts.values()], axis=0), 1, size)
 
     def finish(self, values: Any, total: float) -> Values:  # noqa: D102
         counts = np.zeros(len(values), np.int64)
@@ -283,27 +286,19 @@ class Cliques(VertexProgram):
         """List the cliques of the neighbours, each once."""
         if type(self) is not Cliques:
             return None
-        (place,) = graph.places([self.vertex])
-        refuse_unknown(graph, [] if place is not None else [self.vertex])
-        assert place is not None
+        place = graph.place(self.vertex)
+        if place is None:
+            raise _unknown(self.vertex)
         offsets, edges = block().in_edges
-        near = edges.source[offsets[place] : offsets[place + 1]]
-        self.rows = paths.near_rows(offsets, edges.source, place)
-        self.members = graph.ids_at(near)
+        places, self.rows, found, number, begins, names = paths.cliques_near(
+            offsets, edges.source, place, self.WIDEST, self.max_cliques
+        )
+        if number > self.max_cliques or len(names) > self.max_cliques:
+            raise self._too_many()
+        self.members = graph.ids_at(edges.source[offsets[place] : offsets[place + 1]])
         self.friends = self.rows[:, 0]
-        found, number = paths.all_cliques(self.rows, self.max_cliques)
-        if number > self.max_cliques:
-            raise self._too_many()
         self.table = found if len(self.members) > self.WIDEST else None
-        names = np.arange(number).astype(np.uint64) if self.table is not None else found[:, 0]
-        if self.table is None:
-            order = names.argsort()
-            found, names = found[order], names[order]
-        own = int(near.searchsorted(place))
-        sets = Sets(*paths.sets_of_members(found, names, len(near), own))
-        if len(sets.members) > self.max_cliques:
-            raise self._too_many()
-        return np.concatenate([near[:own], [place], near[own:]]), Solution(sets, 1, len(near) + 1)
+        return places, Solution(Sets(begins, names), 1, len(places))
 
     def _too_many(self) -> UsageError:
         return UsageError(
@@ -374,4 +369,8 @@ def refuse_unknown(graph: Neighbourhood, ids: list[Any]) -> None:
     """Refuse vertices that the graph does not have, unless it has none at all."""
     unknown = graph.lacks(ids)
     if unknown:
-        raise UsageError(f"the graph has no vertex {unknown[0]!r}", "Ids of vertices have the type that edges have.")
+        raise _unknown(unknown[0])
+
+
+def _unknown(vertex: Any) -> UsageError:
+    return UsageError(f"the graph has no vertex {vertex!r}", "Ids of vertices have the type that edges have.")

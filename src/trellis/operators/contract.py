@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery
@@ -228,6 +228,50 @@ class QueryOperator(ABC):
     @abstractmethod
     def describe(self) -> dict[str, str]:
         """Return facts for `explain`, with numbers: a few names with a text each."""
+
+
+class OperatorStructure(Protocol):
+    """The results of a slice, as far as they do not depend on the output, so that variants share them."""
+
+    @property
+    def counts(self) -> Counts:
+        """The exact number of results of each group."""
+
+
+S = TypeVar("S", bound=OperatorStructure)
+
+
+class StructuredOperator(QueryOperator, Generic[S]):
+    """An operator with a structure.
+
+    Parameters
+    ----------
+    plan, events, threads
+        See `QueryOperator`.
+    structure
+        What was built before for the same results; by default it is made.
+    """
+
+    def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: S | None = None) -> None:
+        super().__init__(plan, events, threads)
+        self.structure: S = structure or self._make_structure()
+
+    @abstractmethod
+    def _make_structure(self) -> S:
+        """Return the structure; most of it is built when it is needed."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made again where it is needed."""
+        return state_of(self, "plan", "events", "threads", "structure")
+
+    def variant(self, plan: Plan, events: Slice) -> Self:
+        """Return an operator for the same results with other output."""
+        return type(self)(plan, events, self.threads, self.structure)
+
+    @property
+    def counts(self) -> Counts:
+        """The exact number of results of each group."""
+        return self.structure.counts
 
 
 def state_of(thing: Any, *names: str) -> dict[str, Any]:

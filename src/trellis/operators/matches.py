@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from math import ceil, log2
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import plain_value
-from trellis.events.slice import Ints, Slice
+from trellis.events.slice import Ints
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Aggregates, Sum
 from trellis.operators.batch import RankRange
-from trellis.operators.contract import Counts, QueryOperator, state_of
+from trellis.operators.contract import Counts, S, StructuredOperator
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.weights import weigh
-from trellis.plan.plan import Plan
 
 NONE = np.iinfo(np.int64).max
 MISSING = NONE - 1
@@ -30,48 +29,8 @@ T = TypeVar("T")
 W = TypeVar("W")
 
 
-class MatchStructure(Protocol):
-    """The candidates and counts of matches: they do not depend on the output, so variants share them."""
-
-    @property
-    def counts(self) -> Counts:
-        """The exact number of matches of each group."""
-
-
-S = TypeVar("S", bound=MatchStructure)
-
-
-class MatchOperator(QueryOperator, Generic[S]):
-    """Matches of a pattern without repetition.
-
-    Parameters
-    ----------
-    plan, events, threads
-        See `QueryOperator`.
-    structure
-        What was built before for the same matches.
-    """
-
-    def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: S | None = None) -> None:
-        super().__init__(plan, events, threads)
-        self.structure: S = structure or self._make_structure()
-
-    @abstractmethod
-    def _make_structure(self) -> S:
-        """Return the structure of the matches."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "structure")
-
-    def variant(self, plan: Plan, events: Slice) -> Self:
-        """Return an operator for the same matches with other output."""
-        return type(self)(plan, events, self.threads, self.structure)
-
-    @property
-    def counts(self) -> Counts:
-        """The exact number of matches of each group."""
-        return self.structure.counts
+class MatchOperator(StructuredOperator[S]):
+    """Matches of a pattern without repetition."""
 
     # --- Aggregates -------------------------------------------------------------------------------------------
 

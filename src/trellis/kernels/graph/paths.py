@@ -65,7 +65,7 @@ def relax(offsets, targets, weights, weighted, far, changed, bound):
 
 
 @njit(cache=True, nogil=True)
-def near_rows(offsets, neighbours, vertex):
+def _near_rows(offsets, neighbours, vertex):
     """Return which neighbours of a vertex are neighbours of each other, as bit sets; neighbours are in order."""
     begin, end = offsets[vertex], offsets[vertex + 1]
     size = end - begin
@@ -83,7 +83,7 @@ def near_rows(offsets, neighbours, vertex):
 
 
 @njit(cache=True, nogil=True)
-def sets_of_members(cliques, names, size, own):
+def _sets_of_members(cliques, names, size, own):
     """Return for each of some vertices, and in place `own` for the vertex that all cliques have, the cliques it is in.
 
     They are given as sets: where those of each begin, and their names.
@@ -108,17 +108,19 @@ def sets_of_members(cliques, names, size, own):
 
 
 @njit(cache=True, nogil=True)
-def all_cliques(rows, most):
+def _all_cliques(rows, most):
     """Return all cliques of a graph whose rows are bit sets, the empty one too, a row of words each, and their number.
 
-    At most `most` are returned; the number is larger by one if there are more.
+    At most `most` are returned; the number is larger by one if there are more. A vertex is joined with lower ones only,
+    so that cliques come in the order of their bits.
     """
     size, words = rows.shape
-    found = np.zeros((min(most, 1024), words), np.uint64)
+    found = np.zeros((min(most, 64), words), np.uint64)
     number = 1  # the empty one
     left = np.zeros((size + 1, words), np.uint64)  # at each depth the vertices that may still be added
     for v in range(size):
         left[0, v >> 6] |= ONE << np.uint64(v & 63)
+    fit = left.copy()  # those that may be added at all
     clique = np.zeros(words, np.uint64)
     chosen = np.zeros(size + 1, np.int64)
     depth = 0
@@ -144,7 +146,44 @@ def all_cliques(rows, most):
         found[number] = clique
         number += 1
         chosen[depth] = vertex
-        for w in range(words):
-            left[depth + 1, w] = left[depth, w] & rows[vertex, w]
         depth += 1
+        left[depth] = fit[depth - 1] & rows[vertex]
+        left[depth, (vertex >> 6) + 1 :] = 0
+        left[depth, vertex >> 6] &= (ONE << np.uint64(vertex & 63)) - ONE
+        fit[depth] = left[depth]
     return found[:number], number
+
+
+@njit(cache=True, nogil=True)
+def cliques_near(offsets, neighbours, vertex, widest, most):
+    """Return all cliques of a vertex, with those that it and each of its neighbours is in.
+
+    Parameters
+    ----------
+    offsets, neighbours
+        The neighbours of each vertex, in order.
+    vertex
+        The vertex.
+    widest
+        The name of a clique are its bits where there are no more neighbours than this; else it is its number.
+    most
+        How many cliques there may be.
+
+    Returns
+    -------
+    tuple
+        The vertex and its neighbours in order, the bit sets of neighbours, the cliques without the vertex and their
+        number (one more than `most` where there are more), and sets of names for each vertex: see `_sets_of_members`.
+    """
+    near = neighbours[offsets[vertex] : offsets[vertex + 1]]
+    size = near.shape[0]
+    rows = _near_rows(offsets, neighbours, vertex)
+    found, number = _all_cliques(rows, most)
+    own = np.searchsorted(near, vertex)
+    places = np.empty(size + 1, np.int64)
+    places[:own], places[own], places[own + 1 :] = near[:own], vertex, near[own:]
+    names = found[:, 0].copy() if size <= widest else np.arange(number).astype(np.uint64)
+    if number > most:
+        return places, rows, found, number, offsets[:0], names
+    begins, members = _sets_of_members(found, names, size, own)
+    return places, rows, found, number, begins, members

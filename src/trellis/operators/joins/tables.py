@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
-from trellis.events.adjacency import encode_rows, meets_condition
+from trellis.events.adjacency import meets_condition
 from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
-from trellis.events.slice import Slice
+from trellis.events.slice import Slice, first_of_time
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
@@ -33,12 +33,11 @@ from trellis.language.bound import (
 from trellis.language.schema import Kind
 from trellis.operators.contract import NotComparable
 from trellis.operators.joins.gaps import nearest_forbidden
+from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import of_neighbours
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 WIDEST = 1 << 63
 EXACT = 1 << 53
 Range = tuple[int, int]
@@ -59,18 +58,6 @@ class SlotArm:
     def slot(self, variable: str) -> int:
         """Return the slot of a variable."""
         return self.slots[self.arm.variables.index(variable)]
-
-
-@dataclass
-class PairTest:
-    """A comparison of codes of two slots, for each of the candidates of either."""
-
-    first: int
-    second: int
-    kind: int
-    left: Ints
-    right: Ints
-    condition: Condition | None = None
 
 
 @dataclass
@@ -109,7 +96,7 @@ class JoinCandidates:
     of_slot: list[Ints] = field(default_factory=list)
     variable: list[str] = field(default_factory=list)
     order: NDArray[np.int8] = field(default_factory=lambda: np.zeros((0, 0), np.int8))
-    pairs: list[PairTest] = field(default_factory=list)
+    pairs: list[PairCondition] = field(default_factory=list)
     due: list[SlotTest] = field(default_factory=list)
     residuals: dict[str, None] = field(default_factory=dict)
     _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
@@ -182,21 +169,13 @@ class JoinCandidates:
 
     def _add_pair(self, u: int, v: int, condition: Condition, keep: list[Flags]) -> bool:
         """Add a condition as codes of two slots; return False if it cannot be decided so."""
-        one = encode_rows((condition,), self.events.columns, self.of_slot[u], self.of_slot[v])
-        if one.residual:
+        found = encode_pair(u, v, condition, self.events.columns, self.of_slot[u], self.of_slot[v])
+        if found is None:
             return False
-        keep[u] &= one.gives
-        keep[v] &= one.takes
-        if one.key_next is not None and one.key_prev is not None:
-            keep[u] &= one.key_prev >= 0
-            keep[v] &= one.key_next >= 0
-            self.pairs.append(PairTest(u, v, kernel.EQUAL, one.key_prev, one.key_next, condition))
-        for above, below in zip(one.above, one.below, strict=True):
-            self.pairs.append(PairTest(u, v, kernel.GREATER, below, above, condition))
-        for after, before in zip(one.differ_next, one.differ_prev, strict=True):
-            keep[u] &= before >= 0
-            keep[v] &= after >= 0
-            self.pairs.append(PairTest(u, v, kernel.DIFFERENT, before, after, condition))
+        made, keep_one, keep_other = found
+        self.pairs += made
+        keep[u] &= keep_one
+        keep[v] &= keep_other
         return True
 
     def _add_gap(self, arm: SlotArm, gap: Gap) -> None:
@@ -204,7 +183,7 @@ class JoinCandidates:
         if not own and len(gap.after) == len(gap.before) == 1:
             u, v = arm.slot(gap.after[0]), arm.slot(gap.before[0])
             behind = self._next_forbidden(gap.absent)[self.later[self.of_slot[u]]]
-            self.pairs.append(PairTest(v, u, kernel.GREATER, self.begins[self.of_slot[v]] - 1, behind))
+            self.pairs.append(PairCondition(v, u, kernel.GREATER, self.begins[self.of_slot[v]] - 1, behind))
             return
         if self._add_compared_gap(arm, gap, own):
             return
@@ -234,7 +213,7 @@ class JoinCandidates:
             return False
         left = self.begins[self.of_slot[v]] - 1 if behind else nearest
         right = nearest if behind else self.later[self.of_slot[u]]
-        self.pairs.append(PairTest(v, u, kernel.GREATER, left, right))
+        self.pairs.append(PairCondition(v, u, kernel.GREATER, left, right))
         return True
 
     def _next_forbidden(self, absent: str) -> Ints:
@@ -265,14 +244,7 @@ class JoinCandidates:
 
     def _keep_only(self, keep: list[Flags]) -> None:
         for slot, mask in enumerate(keep):
-            if mask.all():
-                continue
-            self.of_slot[slot] = self.of_slot[slot][mask]
-            for pair in self.pairs:
-                if pair.first == slot:
-                    pair.left = pair.left[mask]
-                if pair.second == slot:
-                    pair.right = pair.right[mask]
+            keep_candidates(slot, mask, self.of_slot, self.pairs)
 
     # --- Events -----------------------------------------------------------------------------------------------
 
@@ -289,10 +261,7 @@ class JoinCandidates:
     @cached_property
     def begins(self) -> Ints:
         """For each event the first one of its time and partition."""
-        places = np.arange(len(self.later))
-        first = np.ones(len(places), np.bool_)
-        first[1:] = self.later[1:] != self.later[:-1]
-        return np.maximum.accumulate(np.where(first, places, 0))
+        return first_of_time(self.later)
 
     # --- For the kernels --------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ What no comparison of two values decides is asked of the rows of the first node 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TypeVar
 
@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from trellis.events.adjacency import is_true
 from trellis.events.columns.evaluate import evaluate
 from trellis.kernels.sequence import walk as kernel
-from trellis.language.bound import Column, Condition, ConditionKind, Constant, Value
-from trellis.language.schema import BOOLEAN
+from trellis.language.bound import Column, Value
 from trellis.operators.batch import PathBatch, rank_labels
 from trellis.operators.contract import ListRequest
 from trellis.operators.joins.counting import JoinCounter, Numbers, Tasks
@@ -27,7 +26,8 @@ from trellis.operators.joins.operator import JoinOperator
 from trellis.operators.joins.structure import JoinStructure
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.matches import ranked_parts
-from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
+from trellis.operators.pair_conditions import PairCondition
+from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import tiles_of
 from trellis.operators.sequences.tree import (
     PLAIN,
@@ -43,7 +43,6 @@ from trellis.plan.choice import CONDENSED
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
-_TIME = Condition(ConditionKind.ADJACENT, (), Constant(True, BOOLEAN), "")
 
 
 @dataclass
@@ -147,7 +146,7 @@ def leaves_of(candidates: JoinCandidates, arm: SlotArm) -> SequenceCandidates:
     place = {slot: i for i, slot in enumerate(arm.slots)}
     of_variable = [candidates.of_slot[slot] for slot in arm.slots]
     conditions = [
-        PairCondition(test.condition or _TIME, place[test.first], place[test.second], test.kind, test.left, test.right)
+        replace(test, first=place[test.first], second=place[test.second])
         for test in candidates.pairs
         if test.first in place
     ]
@@ -156,11 +155,11 @@ def leaves_of(candidates: JoinCandidates, arm: SlotArm) -> SequenceCandidates:
         for j, v in enumerate(arm.slots[i + 1 :], i + 1):
             one, other = of_variable[i], of_variable[j]
             if candidates.order[u, v] > 0:
-                conditions.append(PairCondition(_TIME, i, j, kernel.GREATER, later[one] - 1, other))
+                conditions.append(PairCondition(i, j, kernel.GREATER, later[one] - 1, other))
             elif candidates.order[u, v] < 0:
-                conditions.append(PairCondition(_TIME, i, j, kernel.GREATER, -one, 1 - later[other]))
+                conditions.append(PairCondition(i, j, kernel.GREATER, -one, 1 - later[other]))
             elif candidates.distinct[u, v]:
-                conditions.append(PairCondition(_TIME, i, j, kernel.DIFFERENT, one, other))
+                conditions.append(PairCondition(i, j, kernel.DIFFERENT, one, other))
     sizes = [len(one) for one in of_variable]
     none: list[NDArray[np.bool_] | None] = [None] * (len(sizes) + 1)
     return SequenceCandidates(arm.arm.variables, of_variable, sizes, later, candidates.events.until, none, conditions)

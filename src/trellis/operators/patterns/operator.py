@@ -16,20 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
 from trellis.operators.bindings import counted_events
-from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
+from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternPart, PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
 from trellis.operators.trends.operator import TrendOperator, picks_sooner
-from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
@@ -38,28 +36,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class PatternOperator(QueryOperator):
-    """Matches of any pattern.
+class PatternOperator(StructuredOperator[PatternStructure]):
+    """Matches of any pattern."""
 
-    Parameters
-    ----------
-    plan, events, threads
-        See `QueryOperator`.
-    structure
-        What was built before for the same matches; by default it is built when it is needed.
-    """
-
-    def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: PatternStructure | None = None) -> None:
-        super().__init__(plan, events, threads)
-        self.structure = structure or PatternStructure(plan, events, threads)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "structure")
-
-    def variant(self, plan: Plan, events: Slice) -> PatternOperator:
-        """Return an operator for the same results with other output."""
-        return PatternOperator(plan, events, self.threads, self.structure)
+    def _make_structure(self) -> PatternStructure:
+        return PatternStructure(self.plan, self.events, self.threads)
 
     @property
     def indexed(self) -> IndexedPositions | None:
@@ -73,11 +54,6 @@ class PatternOperator(QueryOperator):
         return indexed if indexed is not None and indexed.in_order else None
 
     # --- Numbers ----------------------------------------------------------------------------------------------
-
-    @property
-    def counts(self) -> Counts:
-        """The exact number of results of each group."""
-        return self.structure.counts
 
     def aggregate(self) -> Sequence[Aggregates]:
         """Return the states of AGGREGATE of each group."""
@@ -205,7 +181,7 @@ class PatternOperator(QueryOperator):
 
         assert bound.after_match is not None
         found: list[PathBatch | None] = []
-        if self.structure.indexed is not None and self._pairs > self.plan.sizes.graph_edges:
+        if self.structure.indexed is not None and self.events.pairs > self.plan.sizes.graph_edges:
             return None
         for part in self.structure.all_parts():
             operator = self._keyed(bound, part, part.ends, listed=True)
@@ -219,10 +195,6 @@ class PatternOperator(QueryOperator):
             for one, ambiguous in zip(kept, part.paths.ambiguous.tolist(), strict=True):
                 found.append(None if ambiguous or one is None else one.on(*vertices, part.first))
         return found
-
-    @property
-    def _pairs(self) -> int:
-        return int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
 
     def seconds(self) -> float | None:
         """Return how long counting takes, about, where it is a search; else None."""

@@ -8,39 +8,20 @@ from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from trellis.events.adjacency import encode_rows, meets_condition
+from trellis.events.adjacency import meets_condition
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.sequence import walk as kernel
-from trellis.language.bound import Condition, columns_of
+from trellis.language.bound import Condition
 from trellis.operators.contract import NotComparable
+from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
 from trellis.operators.patterns.positions import until_forbidden
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import FixedSequence
 
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 ROUNDS = 1  # more, of leaving out what has no partner
-
-
-@dataclass
-class PairCondition:
-    """A condition on two variables: codes of the candidates of the earlier, and of the later one."""
-
-    condition: Condition
-    earlier: int
-    later: int
-    kind: int
-    left: Ints
-    right: Ints
-
-    def terms(self, variable: int, names: tuple[str, ...]) -> list[str]:
-        """Return the attributes of one of the two that it speaks of, as `variable.attribute`."""
-        name = names[variable]
-        return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
 
 
 @dataclass(eq=False)
@@ -122,19 +103,10 @@ class SequenceCandidates:
 
     def _encoded(self, v: int, w: int, condition: Condition, events: Slice) -> list[PairCondition]:
         """Add a condition as codes, and leave out candidates that one of the two alone excludes."""
-        one = encode_rows((condition,), events.columns, self.of_variable[v], self.of_variable[w])
-        if one.residual:
+        found = encode_pair(v, w, condition, events.columns, self.of_variable[v], self.of_variable[w])
+        if found is None:
             raise NotComparable
-        keep, keep_other = one.gives, one.takes
-        made = []
-        if one.key_next is not None and one.key_prev is not None:
-            keep, keep_other = keep & (one.key_prev >= 0), keep_other & (one.key_next >= 0)
-            made.append(PairCondition(condition, v, w, kernel.EQUAL, one.key_prev, one.key_next))
-        for above, below in zip(one.above, one.below, strict=True):
-            made.append(PairCondition(condition, v, w, kernel.GREATER, below, above))
-        for after, before in zip(one.differ_next, one.differ_prev, strict=True):
-            keep, keep_other = keep & (before >= 0), keep_other & (after >= 0)
-            made.append(PairCondition(condition, v, w, kernel.DIFFERENT, before, after))
+        made, keep, keep_other = found
         self.conditions += made
         self._keep_only(v, keep)
         self._keep_only(w, keep_other)
@@ -142,22 +114,15 @@ class SequenceCandidates:
 
     def _keep_only(self, variable: int, mask: Flags) -> None:
         """Leave out candidates of a variable."""
-        if mask.all():
-            return
-        self.of_variable[variable] = self.of_variable[variable][mask]
-        for condition in self.conditions:
-            if condition.earlier == variable:
-                condition.left = condition.left[mask]
-            elif condition.later == variable:
-                condition.right = condition.right[mask]
+        keep_candidates(variable, mask, self.of_variable, self.conditions)
 
     def _reduced(self) -> bool:
         """Leave out candidates that have no partner for some condition, or none at all; return whether some were."""
         before = [len(one) for one in self.of_variable]
-        for pair in self._pairs((one.earlier, one.later) for one in self.conditions):
+        for pair in self._pairs((one.first, one.second) for one in self.conditions):
             self._keep(*pair, kernel.keep_with_partner)
             for condition in self.conditions:
-                if (condition.earlier, condition.later) == pair:
+                if (condition.first, condition.second) == pair:
                     self._keep_partners(condition)
         return [len(one) for one in self.of_variable] != before
 
@@ -165,9 +130,9 @@ class SequenceCandidates:
         left, right = condition.left, condition.right
         if condition.kind == kernel.EQUAL:
             size = max(int(left.max(initial=-1)), int(right.max(initial=-1))) + 1
-            self._keep(condition.earlier, condition.later, partial(kernel.keep_equal, size), left, right)
+            self._keep(condition.first, condition.second, partial(kernel.keep_equal, size), left, right)
         elif condition.kind == kernel.GREATER:
-            self._keep(condition.earlier, condition.later, kernel.keep_greater, left, right)
+            self._keep(condition.first, condition.second, kernel.keep_greater, left, right)
 
     def _keep(self, earlier: int, later: int, keep_partners: Callable[..., None], *codes: Ints) -> None:
         """Leave out candidates of two variables that a kernel finds no partner for."""
@@ -183,11 +148,11 @@ class SequenceCandidates:
         of_variable = [self.of_variable[v][here[v]] for v in range(first, last + 1)]
         conditions = [
             replace(
-                c, earlier=c.earlier - first, later=c.later - first, left=c.left[here[c.earlier]],
-                right=c.right[here[c.later]],
+                c, first=c.first - first, second=c.second - first, left=c.left[here[c.first]],
+                right=c.right[here[c.second]],
             )
             for c in self.conditions
-            if first <= c.earlier and c.later <= last
+            if first <= c.first and c.second <= last
         ]  # fmt: skip
         forbidden = [None, *self.forbidden[first + 1 : last + 1], None]
         return SequenceCandidates(
@@ -202,7 +167,7 @@ class SequenceCandidates:
         """The candidates as the kernels take them."""
         events = np.concatenate(self.of_variable)
         begin = np.concatenate([[0], np.cumsum([len(one) for one in self.of_variable])]).astype(np.int64)
-        chosen = sorted(self.conditions, key=lambda c: (c.earlier, c.later, c.kind != kernel.EQUAL))
+        chosen = sorted(self.conditions, key=lambda c: (c.first, c.second, c.kind != kernel.EQUAL))
         codes = np.zeros((len(chosen), len(events)), np.int64)
         pairs = np.zeros((self.number, self.number, 2), np.int64)
         fresh = np.ones((self.number, self.number), np.bool_)
@@ -211,7 +176,7 @@ class SequenceCandidates:
         run_at = np.full(len(chosen) + 1, -1)
         ran = placed = 0
         for c, condition in enumerate(chosen):
-            v, w = condition.earlier, condition.later
+            v, w = condition.first, condition.second
             codes[c, begin[v] : begin[v + 1]] = condition.left
             codes[c, begin[w] : begin[w + 1]] = condition.right
             if pairs[v, w, 1] == 0:
@@ -235,7 +200,7 @@ class SequenceCandidates:
     @cached_property
     def cut(self) -> int:
         """The first variable behind which no two are asked about each other but time."""
-        inner = [c.earlier for c in self.conditions]
+        inner = [c.first for c in self.conditions]
         inner += [v - 1 for v, forbidden in enumerate(self.forbidden[:-1]) if v and forbidden is not None]
         return min(max(inner, default=0), max(self.number - 2, 0))
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.slice import Slice
+from trellis.events.slice import Slice, first_of_time
 from trellis.language.bound import WindowKind
 from trellis.operators.exact import reconstruct
 from trellis.operators.patterns.positions import next_of
@@ -108,11 +108,7 @@ class SequenceStructure:
     @cached_property
     def _begins_of_time(self) -> Ints:
         """For each event the first one of its time and partition."""
-        later = self.leaves.later
-        places = np.arange(len(later))
-        begins = np.ones(len(later), np.bool_)
-        begins[1:] = later[1:] != later[:-1]
-        return np.maximum.accumulate(np.where(begins, places, 0))
+        return first_of_time(self.leaves.later)
 
     @cached_property
     def walker(self) -> Walker:

@@ -21,7 +21,8 @@ from trellis.events.slice import Slice
 from trellis.kernels.sequence import tree as joins
 from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import WindowKind
-from trellis.operators.sequences.candidates import PairCondition, SequenceCandidates
+from trellis.operators.pair_conditions import PairCondition
+from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.plan.plan import Plan
 
@@ -181,9 +182,9 @@ class TreePlan:
         """Return the conditions between a node and what is outside, each with its variable inside."""
         found = []
         for condition in self.leaves.conditions:
-            inside = [node.first <= v <= node.last for v in (condition.earlier, condition.later)]
+            inside = [node.first <= v <= node.last for v in (condition.first, condition.second)]
             if inside[0] != inside[1]:
-                found.append((condition, condition.earlier if inside[0] else condition.later))
+                found.append((condition, condition.first if inside[0] else condition.second))
         return found
 
     def _terms(self, node: TreeNode) -> tuple[str, ...]:
@@ -307,12 +308,12 @@ class TreePlan:
         """Return the codes that the conditions of a node compare, and which rows of the left have a partner by key."""
         assert node.left is not None
         cut = node.left.last
-        own = [c for c in self.leaves.conditions if node.first <= c.earlier <= cut < c.later <= node.last]
+        own = [c for c in self.leaves.conditions if node.first <= c.first <= cut < c.second <= node.last]
         own.sort(key=lambda c: c.kind != kernel.EQUAL)
         codes = np.zeros((len(own), len(left)), np.int64), np.zeros((len(own), len(right)), np.int64)
         for i, condition in enumerate(own):
-            codes[0][i] = condition.left[left.table[condition.earlier - node.first]]
-            codes[1][i] = condition.right[right.table[condition.later - cut - 1]]
+            codes[0][i] = condition.left[left.table[condition.first - node.first]]
+            codes[1][i] = condition.right[right.table[condition.second - cut - 1]]
         kept, order, by_code = np.arange(len(left)), np.arange(len(right)), np.empty(0, np.int64)
         if self.hashed and own and own[0].kind == kernel.EQUAL:
             known, codes[1][0] = np.unique(codes[1][0], return_inverse=True)
@@ -357,7 +358,7 @@ class TreePlan:
             return rows
         columns = [rows.starts, rows.ends, *self._told_apart(node, rows)]
         for condition, v in self._outer(node):
-            columns.append((condition.left if v == condition.earlier else condition.right)[rows.table[v - node.first]])
+            columns.append((condition.left if v == condition.first else condition.right)[rows.table[v - node.first]])
         codes = np.stack(columns[::-1])
         if self.way == SWITCHED and not _repeats(codes):
             return rows

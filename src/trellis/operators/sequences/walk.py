@@ -100,9 +100,9 @@ class Walker:
         number, conditions = leaves.number, leaves.conditions
         if not 3 <= number <= MOST_SWEPT or any(forbidden is not None for forbidden in leaves.forbidden):
             return None
-        if any(c.earlier or c.kind != kernel.GREATER for c in conditions) or not conditions:
+        if any(c.first or c.kind != kernel.GREATER for c in conditions) or not conditions:
             return None
-        asked = {c.later: c for c in conditions}
+        asked = {c.second: c for c in conditions}
         if len(asked) < len(conditions) or any(not np.array_equal(c.left, conditions[0].left) for c in conditions):
             return None
         begins = np.ones(len(leaves.later) + 1, np.bool_)  # of a time; the last one is behind all

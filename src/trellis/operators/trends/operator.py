@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from trellis.errors import TrellisError
 from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
-from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator, state_of
+from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
 from trellis.operators.trends.count import Counter
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
@@ -44,34 +44,19 @@ MOST_FIRST = 16  # tasks, for the first trends
 T = TypeVar("T")
 
 
-class TrendOperator(QueryOperator):
+class TrendOperator(StructuredOperator[TrendStructure]):
     """Trends of one Kleene variable whose events are asked about their neighbours only.
 
     They are counted and unranked on the attribute index where there is one, else on the event graph; they are listed
     on the graph, unless it has too many edges and the trends wanted are few.
-
-    Parameters
-    ----------
-    plan, events, threads
-        See `QueryOperator`.
-    structure
-        What was built before for the same trends; by default it is built when it is needed.
     """
 
     lists_at_once = True
 
-    def __init__(self, plan: Plan, events: Slice, threads: int = 1, structure: TrendStructure | None = None) -> None:
-        super().__init__(plan, events, threads)
-        self.structure = structure or self._make_structure()
-
     def _make_structure(self) -> TrendStructure:
         return TrendStructure(self.plan, self.events, self.threads)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only refers to the rest."""
-        return state_of(self, "plan", "events", "threads", "structure")
-
-    def variant(self, plan: Plan, events: Slice) -> TrendOperator:
+    def variant(self, plan: Plan, events: Slice) -> Self:
         """Return an operator for the same trends, or for those that HAVING leaves of them, with other output."""
         same = plan.bound.having == self.structure.plan.bound.having
         return type(self)(plan, events, self.threads, self.structure if same else self.structure.with_having(plan))
@@ -106,11 +91,6 @@ class TrendOperator(QueryOperator):
     def counter(self) -> Counter:
         """Counts without listing."""
         return self.structure.counter(self.events)
-
-    @property
-    def counts(self) -> Counts:
-        """The exact number of trends of each group."""
-        return self.structure.counts
 
     def aggregate(self) -> Sequence[Aggregates]:
         """Return the states of AGGREGATE of each group."""
@@ -268,8 +248,7 @@ class TrendOperator(QueryOperator):
         """Return the same for vertices that tell where the next result may begin."""
         from trellis.operators.trends.leading import leading_trends
 
-        pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
-        too_many = not self.structure.has_graph and pairs > self.plan.sizes.graph_edges
+        too_many = not self.structure.has_graph and self.events.pairs > self.plan.sizes.graph_edges
         if too_many or not self.structure.may_have_graph:
             return None
         kept = leading_trends(bound, self.events, self.graph, self.tasks, places, self.plan.sizes)
@@ -288,10 +267,9 @@ class TrendOperator(QueryOperator):
             return None
         if len(tasks) > MOST_SEARCHED:
             return None
-        if self.structure.may_have_graph and adds_up(bound):
-            pairs = int((self.events.until - np.arange(1, len(self.events) + 1)).sum())
-            if self.structure.has_graph or pairs < self.plan.sizes.pairs_of_graph:
-                return None
+        by_graph = self.structure.may_have_graph and adds_up(bound)
+        if by_graph and (self.structure.has_graph or self.events.pairs < self.plan.sizes.pairs_of_graph):
+            return None
         some = np.flatnonzero(tasks.hi > tasks.lo).tolist()
         every = [(task, links) for task in some if (links := links_by_index(index, tasks, task)) is not None]
         if len(every) < len(some):
@@ -312,17 +290,16 @@ class TrendOperator(QueryOperator):
 
     def describe(self) -> dict[str, str]:
         """Say how the successors of events are found, and how large that is."""
-        from trellis.operators.trends.direct import COMPLEXITY
         from trellis.operators.trends.direct_count import DirectCounter
 
         index, direct = self.index, self.direct
         if direct is not None and isinstance(self.counter, DirectCounter):
-            return {"successors": f"direct successors by {direct.method}, not listed: {COMPLEXITY[direct.method]}"}
+            return {"successors": f"direct successors by {direct.method}, not listed: {direct.complexity}"}
         if index is None:
             graph = self.graph
             size = graph.offsets.nbytes + graph.successors.nbytes + graph.latest.nbytes
             edges = f"{len(graph.successors):,} edges between {len(self.events):,} events, {bytes_text(size)}"
-            how = "" if direct is None else f"; direct successors by {direct.method}: {COMPLEXITY[direct.method]}"
+            how = "" if direct is None else f"; direct successors by {direct.method}: {direct.complexity}"
             return {"successors": f"event graph: {edges}{how}"}
         keyed = " within a key" if index.keyed and index.kind != "key" else ""
         parts = f", in {len(index.parts):,} parts" if len(index.parts) > 1 else ""
