@@ -29,7 +29,6 @@ from typing import Any
 from hypothesis import strategies as st
 
 from trellis.language import syntax as s
-from trellis.language.absent import absent_at_edge
 from trellis.language.syntax import Which
 
 integers = cache(st.integers)
@@ -701,13 +700,24 @@ def _absent(draw: Any, absent: Absents) -> s.Absent:
             return s.Absent((s.Seq((singles[0], s.Absent((s.Single("B", next(absent.names)),)), last)),))
         parts = (singles[0], draw(_absent(absent)), last)
     made = not_empty(kind(parts))
-    if kind is s.Seq and draw(integers(0, 3)) == 0:
-        edge = s.Absent((s.Single(draw(st.sampled_from(TYPES)), next(absent.names)),))
-        return s.Absent((s.Seq((edge, *made.parts) if draw(st.booleans()) else (*made.parts, edge)),))
+    if draw(integers(0, 2)) == 0:
+        made = draw(_with_edge(made, absent))
     if draw(integers(0, 2)) == 0:
         label = f"q{next(absent.names)}" if draw(EITHER) else None
         made = s.Group(made, *draw(st.sampled_from([(1, None), (2, None), (2, 2), (2, 3)])), label)
     return s.Absent((made,))
+
+
+@st.composite
+def _with_edge(draw: Any, pattern: Any, absent: Absents) -> s.Pattern:
+    """Put a NOT at an edge of a pattern: before or behind a SEQ, or an arm of AND or OR, or among the arms of AND."""
+    edges = [s.Single(draw(st.sampled_from(TYPES)), next(absent.names)) for _ in range(draw(among((1, 1, 1, 2))))]
+    if isinstance(pattern, s.And) and draw(integers(0, 2)) == 0:
+        return s.And((*pattern.arms, s.Absent(tuple(edges))))
+    edge = s.Absent((s.Seq(tuple(edges)),) if len(edges) > 1 and draw(EITHER) else tuple(edges))
+    parts = pattern.parts if isinstance(pattern, s.Seq) else (pattern.arms[0],)
+    made = s.Seq((edge, *parts) if draw(EITHER) else (*parts, edge))
+    return made if isinstance(pattern, s.Seq) else type(pattern)((made, *pattern.arms[1:]))
 
 
 @st.composite
@@ -742,8 +752,10 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
 
 
 @st.composite
-def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = ()) -> s.Pattern:
-    """Draw policies of single steps, greedy and UNTIL into a pattern, outside of AND."""
+def worded(
+    draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = (), until_only: bool = False
+) -> s.Pattern:
+    """Draw policies of single steps, greedy and UNTIL into a pattern; inside of AND there is UNTIL only."""
     match pattern:
         case s.Kleene(var=var):
             words = st.sampled_from([None, None, *s.Select])
@@ -752,16 +764,22 @@ def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] 
                 until = draw(simple(attribute_of(var), clock))
                 if before and draw(EITHER):
                     until = draw(comparisons([attribute_of(var)], [attribute_of(draw(st.sampled_from(before)))]))
+            if until_only:
+                return replace(pattern, until=until)
             return replace(pattern, policy=draw(words), greedy=draw(integers(0, 2)) == 0, until=until)
         case s.Or(arms=arms) if arms[0] == arms[1]:  # they share a variable, which is declared alike
-            return s.Or((draw(worded(arms[0], clock, before)),) * 2)
+            return s.Or((draw(worded(arms[0], clock, before, until_only)),) * 2)
         case s.Or(arms=arms):
-            return s.Or(tuple(draw(worded(arm, clock, before)) for arm in arms))
+            return s.Or(tuple(draw(worded(arm, clock, before, until_only)) for arm in arms))
+        case s.And(arms=arms):
+            return s.And(tuple(draw(worded(arm, clock, before, until_only=True)) for arm in arms))
+        case s.Group():
+            return replace(pattern, pattern=draw(worded(pattern.pattern, clock, before, until_only)))
         case s.Seq(parts=parts):
             made: list[s.Pattern] = []
             for part in parts:
-                new = draw(worded(part, clock, before))
-                first = all(isinstance(one, s.Absent) for one in made)
+                new = draw(worded(part, clock, before, until_only))
+                first = until_only or all(isinstance(one, s.Absent) for one in made)
                 if not first and not isinstance(part, s.Absent) and draw(EITHER):
                     new = s.PolicyStep(draw(among(tuple(s.Select))), new)
                 made.append(new)
@@ -815,20 +833,12 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
     around = _nots_around(pattern, ())
 
-    nots = [node for node in s.walk(pattern) if isinstance(node, s.Absent)]
-    edges = [absent for node in nots for one in node.events for absent in absent_at_edge(one)]
-    at_edges = {leaf.var for absent in edges for leaf in s.leaves(absent)}
-
     def may_meet(name: str, var: str) -> bool:
         """Tell whether conditions may compare two variables: of one NOT, or of one and of what is around it."""
         one, other = around[name], around[var]
         while one and other and one[0] is other[0]:
             one, other = one[1:], other[1:]
-        apart = one + other
-        if name != var and {name, var} & at_edges:
-            return False
-        outermost = () in (around[name], around[var])
-        return not apart or (len(apart) == 1 and (outermost or isinstance(apart[0], s.Single)))
+        return len(one + other) <= 1
 
     names = sorted({leaf.var for leaf in leaves})
     found = []

@@ -37,13 +37,6 @@ Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Print a
 Before = Annotated[str, typer.Option("--before", metavar="TIME", help="What ended before this time.")]
 
 
-class LatePolicy(StrEnum):
-    """The treatment of events that come too late."""
-
-    ERROR = "error"
-    DROP = "drop"
-
-
 class Starts(StrEnum):
     """Which starts of skip-till-next are listed."""
 
@@ -65,6 +58,54 @@ class ArchiveEngine(o.EngineOptions):
     engine: o.EngineName = o.EngineChoice.LOCAL
 
 
+@dataclass(frozen=True)
+class ShapeOptions:
+    """The options about the ids of the events, the leaves of an archive, and their filters."""
+
+    event_id: o.EventId = None
+    leaf: int = o.option(100, "Events of a leaf.", "N", min=1)
+    false_positive: float = o.option(1e-4, "Questions whose list of leaves may be wrong.", "RATE")
+    memory: str | None = o.option(None, "What the filters may take, such as 2G.", "SIZE")
+    expected_events: int | None = o.option(None, "How many events there will be.", "N", min=1)
+    query_length: int = o.option(3, "Names of a question.", "N", min=1)
+    fan_out: int = o.option(2, "Children of a node of the tree.", "N", min=2)
+    height: int = o.option(0, "Make filters so large that nodes up to here exist.", "G", min=0)
+    key: str | None = o.option(None, "Answer questions with [COLUMN] for each of its values.", "COLUMN")
+    values: list[str] | None = o.option(None, "Keep its values with the names; may be given several times.", "COLUMN")
+    sizing: str = o.option("sample", "sample, tree to make nodes pay, or thesis for its own equations.")
+
+
+@dataclass(frozen=True)
+class FindOptions:
+    """The options about what is asked, beside the pattern."""
+
+    policy: str | None = o.option(
+        None, "skip-till-any, skip-till-next, contiguous or adjacent-leaves; not SELECT.", "NAME"
+    )
+    begin: str | None = o.option(None, "Not before this time.", "TIME", "--from")
+    end: str | None = o.option(None, "Not after this time.", "TIME", "--to")
+    same_leaf: SameLeaf = o.option(SameLeaf.MAYBE, "Whether two steps may be in one leaf.")
+    level: int = o.option(0, "Blocks of leaves in place of leaves.", "G", min=0)
+    first: int | None = o.option(None, "Not before this position.", "N", "--from-position")
+    last: int | None = o.option(None, "Not after this position.", "N", "--to-position")
+    within_events: int | None = o.option(None, "At most so many positions from first to last.", "N", min=0)
+    starts: Starts = o.option(Starts.EVERY, "Of skip-till-next: every start, or the thesis's list: after the last end.")
+    pairs: bool = o.option(False, "Of skip-till-any: a row for each end of a start.")
+    minimal: bool = o.option(False, "Only intervals that contain no other.")
+    algorithm: str = o.option("auto", "slices, tree (the thesis's walk from the top), or auto.", "NAME")
+
+
+@dataclass(frozen=True)
+class FollowOptions:
+    """The options of an archive that follows a stream."""
+
+    checkpoint: str = o.option(..., "Where the stream remembers how far it is.", "DIR")
+    delay: str | None = o.option(None, "How far events may be late, such as '10 minutes'.", "DURATION")
+    late: o.BadRows = o.option(o.BadRows.ERROR, "Whether an event that is later still ends the stream or is left out.")
+    available_now: bool = o.option(False, "Stop when all that is there has been read.")
+    files_a_batch: int | None = o.option(None, "Read at most so many files at once.", "N", min=1)
+
+
 def archive_app() -> typer.Typer:
     """Return the group of commands."""
     app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
@@ -83,33 +124,7 @@ def build(
         str, typer.Option("--time", metavar="COLUMN", help="The column of times; ts,seq for one that breaks ties.")
     ],
     type: Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column of names.")],
-    event_id: o.EventId = None,
-    leaf: Annotated[int, typer.Option("--leaf", min=1, metavar="N", help="Events of a leaf.")] = 100,
-    false_positive: Annotated[
-        float, typer.Option("--false-positive", metavar="RATE", help="Questions whose list of leaves may be wrong.")
-    ] = 1e-4,
-    memory: Annotated[
-        str | None, typer.Option("--memory", metavar="SIZE", help="What the filters may take, such as 2G.")
-    ] = None,
-    expected_events: Annotated[
-        int | None, typer.Option("--expected-events", min=1, metavar="N", help="How many events there will be.")
-    ] = None,
-    query_length: Annotated[int, typer.Option("--query-length", min=1, metavar="N", help="Names of a question.")] = 3,
-    fan_out: Annotated[int, typer.Option("--fan-out", min=2, metavar="N", help="Children of a node of the tree.")] = 2,
-    height: Annotated[
-        int, typer.Option("--height", min=0, metavar="G", help="Make filters so large that nodes up to here exist.")
-    ] = 0,
-    key: Annotated[
-        str | None,
-        typer.Option("--key", metavar="COLUMN", help="Answer questions with [COLUMN] for each of its values."),
-    ] = None,
-    values: Annotated[
-        list[str] | None,
-        typer.Option("--values", metavar="COLUMN", help="Keep its values with the names; may be given several times."),
-    ] = None,
-    sizing: Annotated[
-        str, typer.Option("--sizing", help="sample, tree to make nodes pay, or thesis for its own equations.")
-    ] = "sample",
+    shape: ShapeOptions,
     input_format: InputFormat = None,
     time_format: o.TimeFormat = None,
     json: o.Json = False,
@@ -123,9 +138,8 @@ def build(
         moments = [name.strip() for name in time.split(",")]
         table = _events(step, session, events, moments[0], {type}, input_format, time_format)
         made = Archive.build(
-            table, archive, time=moments, type=type, event_id=event_id, leaf=leaf, false_positive=false_positive,
-            memory=_bytes(memory), expected_events=expected_events, query_length=query_length, fan_out=fan_out,
-            sizing=sizing, key=key, height=height, values=values or (), progress=step,
+            table, archive, time=moments, type=type, progress=step,
+            **vars(shape) | {"memory": _bytes(shape.memory), "values": shape.values or ()},
         )  # fmt: skip
     print_info(made, json)
 
@@ -156,22 +170,7 @@ def follow(
     directory: Annotated[str, typer.Argument(metavar="DIR", help="The directory that events arrive in.")],
     archive: Place,
     spark: o.SparkOptions,
-    checkpoint: Annotated[
-        str, typer.Option("--checkpoint", metavar="DIR", help="Where the stream remembers how far it is.")
-    ],
-    delay: Annotated[
-        str | None,
-        typer.Option("--delay", metavar="DURATION", help="How far events may be late, such as '10 minutes'."),
-    ] = None,
-    late: Annotated[
-        LatePolicy, typer.Option("--late", help="Whether an event that is later still ends the stream or is left out.")
-    ] = LatePolicy.ERROR,
-    available_now: Annotated[
-        bool, typer.Option("--available-now", help="Stop when all that is there has been read.")
-    ] = False,
-    files_a_batch: Annotated[
-        int | None, typer.Option("--files-a-batch", min=1, metavar="N", help="Read at most so many files at once.")
-    ] = None,
+    following: FollowOptions,
     input_format: o.InputFormat = None,
     time_format: o.TimeFormat = None,
     json: o.Json = False,
@@ -182,7 +181,7 @@ def follow(
 
     opened = Archive.open(archive)
     about = opened.manifest
-    for place in (archive, checkpoint):
+    for place in (archive, following.checkpoint):
         check_apart(place, [directory])
     with progress(not json) as step:
         step("starting spark")
@@ -192,20 +191,20 @@ def follow(
 
         frame = read_stream(
             session, directory, input_format=input_format, text_columns=opened.texts, time=about.time,
-            time_format=time_format, files_a_batch=files_a_batch,
+            time_format=time_format, files_a_batch=following.files_a_batch,
         )  # fmt: skip
-        following = ArchiveStream(
-            frame, archive, checkpoint, delay=delay, late=str(late), available_now=available_now,
-            file_columns=frame.columns,
+        stream = ArchiveStream(
+            frame, archive, following.checkpoint, delay=following.delay, late=str(following.late),
+            available_now=following.available_now, file_columns=frame.columns,
         )  # fmt: skip
         with asked_to_stop() as stop, progress(not json) as step:
-            following.start()
-            while not stop.is_set() and not following.wait(EVERY):
-                step(f"{plural(following.events, 'event')} in {plural(following.batches, 'batch', 'batches')}")
+            stream.start()
+            while not stop.is_set() and not stream.wait(EVERY):
+                step(f"{plural(stream.events, 'event')} in {plural(stream.batches, 'batch', 'batches')}")
             if stop.is_set():
-                following.stop()
-        if following.failure is not None:
-            raise following.failure
+                stream.stop()
+        if stream.failure is not None:
+            raise stream.failure
     print_info(Archive.open(archive), json)
     if stop.is_set():
         raise KeyboardInterrupt
@@ -243,36 +242,11 @@ def coarsen(
     print_info(opened, json)
 
 
+@o.takes_options
 def find(
     pattern: o.QueryText,
     archive: Place,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy", metavar="NAME", help="skip-till-any, skip-till-next, contiguous or adjacent-leaves; not SELECT."
-        ),
-    ] = None,
-    begin: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Not before this time.")] = None,
-    end: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Not after this time.")] = None,
-    same_leaf: Annotated[
-        SameLeaf, typer.Option("--same-leaf", help="Whether two steps may be in one leaf.")
-    ] = SameLeaf.MAYBE,
-    level: Annotated[int, typer.Option("--level", min=0, metavar="G", help="Blocks of leaves in place of leaves.")] = 0,
-    first: Annotated[int | None, typer.Option("--from-position", metavar="N", help="Not before this position.")] = None,
-    last: Annotated[int | None, typer.Option("--to-position", metavar="N", help="Not after this position.")] = None,
-    within_events: Annotated[
-        int | None,
-        typer.Option("--within-events", min=0, metavar="N", help="At most so many positions from first to last."),
-    ] = None,
-    starts: Annotated[
-        Starts,
-        typer.Option("--starts", help="Of skip-till-next: every start, or the thesis's list: after the last end."),
-    ] = Starts.EVERY,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Of skip-till-any: a row for each end of a start.")] = False,
-    minimal: Annotated[bool, typer.Option("--minimal", help="Only intervals that contain no other.")] = False,
-    algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="NAME", help="slices, tree (the thesis's walk from the top), or auto.")
-    ] = "auto",
+    question: FindOptions,
     exists: Annotated[bool, typer.Option("--exists", help="Only whether it happened: no, maybe or likely.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Read what may matter, and give exact results.")] = False,
     param: o.Params = None,
@@ -283,16 +257,12 @@ def find(
     from trellis.archive import Archive
 
     opened, text = Archive.open(archive), query_text(pattern)
-    given: dict[str, Any] = {
-        "policy": policy, "same_leaf": str(same_leaf), "begin": begin, "end": end, "first": first, "last": last,
-        "within_events": within_events, "level": level, "starts": str(starts), "pairs": pairs, "minimal": minimal,
-        "algorithm": algorithm, "params": o.pairs("--param", param),
-    }  # fmt: skip
+    given: dict[str, Any] = vars(question) | {"params": o.pairs("--param", param)}
     if exact:
         print_exact(opened.find(text, exact=True, **given), limit, json)
         return
     answer = opened.exists(text, **given)
-    rows = None if exists else opened.find(text, limit=limit + 1 if pairs else None, **given)
+    rows = None if exists else opened.find(text, limit=limit + 1 if question.pairs else None, **given)
     print_answer(opened, str(answer), rows, limit, json)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json as texts
 import sys
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,40 +25,29 @@ ROOT = Path(trellis.__file__).parents[2]
 Name = Annotated[
     str | None, typer.Argument(metavar="NAME", help="The benchmark to run, short or all; without it they are listed.")
 ]
-Quick = Annotated[
-    bool, typer.Option("--quick", help="Small sizes, once each: shows that it works, and judges no target.")
-]
-Large = Annotated[
-    bool, typer.Option("--large", help="Sizes nearer to the papers', for benchmarks that have them: takes much longer.")
-]
-Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Write what was found into this directory too: JSON, Markdown and a page with plots for each benchmark. "
-        "Those of an earlier run are replaced.",
-        rich_help_panel="Output",
-    ),
-]
-
-Results = Annotated[
-    Path | None,
-    typer.Option(
-        "--results",
-        metavar="FILE",
-        help="Write everything into this one file, too: the results file, which the documents have their figures from.",
-        rich_help_panel="Output",
-    ),
-]
 
 
+@dataclass(frozen=True)
+class BenchOptions:
+    """The options about what is measured, and where it is written."""
+
+    quick: bool = o.option(False, "Small sizes, once each: shows that it works, and judges no target.")
+    large: bool = o.option(False, "Sizes nearer to the papers', for benchmarks that have them: takes much longer.")
+    folder: Path | None = o.option(
+        None, "Write what was found into this directory too: JSON, Markdown and a page with plots for each benchmark. "
+        "Those of an earlier run are replaced.", "DIR", "--out", rich_help_panel="Output",
+    )  # fmt: skip
+    results: Path | None = o.option(
+        None,
+        "Write everything into this one file, too: the results file, which the documents have their figures from.",
+        "FILE", rich_help_panel="Output",
+    )  # fmt: skip
+
+
+@o.takes_options
 def bench(
+    how: BenchOptions,
     name: Name = None,
-    quick: Quick = False,
-    large: Large = False,
-    folder: Folder = None,
-    results: Results = None,
     progress: o.ShowProgress = True,
     json: o.Json = False,
 ) -> None:
@@ -72,18 +62,18 @@ def bench(
         _print_known(known, json)
         return
     names = _chosen(name, known, suite.SHORT)
-    if large:
-        _check_large(suite, names, quick)
-    if folder is not None:
-        _check_folder(folder, [file for one in names for file in suite.files_of(one)])
+    if how.large:
+        _check_large(suite, names, how.quick)
+    if how.folder is not None:
+        _check_folder(how.folder, [file for one in names for file in suite.files_of(one)])
     load = suite.load()
     if suite.is_loaded(load):
         print_warning(f"the machine has other work (load {load}): seconds are too many, and ratios are rough")
     if not json:
         print_facts(out(), suite.machine())
-    reports = [_measured(suite, one, quick, large, folder, progress and not json, silent=json) for one in names]
-    if results is not None:
-        suite.write_results(reports, load, results)
+    reports = [_measured(suite, one, how, progress and not json, silent=json) for one in names]
+    if how.results is not None:
+        suite.write_results(reports, load, how.results)
     if json:
         out().print(texts.dumps({"benchmarks": [report.data() for report in reports]}, ensure_ascii=False))
 
@@ -133,16 +123,16 @@ def _check_folder(folder: Path, files: list[str]) -> None:
     check_files(folder, files)
 
 
-def _measured(suite: Any, name: str, quick: bool, large: bool, folder: Path | None, tell: bool, silent: bool) -> Any:
+def _measured(suite: Any, name: str, how: BenchOptions, tell: bool, silent: bool) -> Any:
     """Run a benchmark, print each row as it is known, and write and print the tables."""
 
     def print_row(row: Any) -> None:
         if not silent:
-            out().print(row.in_line(quick))
+            out().print(row.in_line(how.quick))
 
     with shown_progress(tell) as step:
-        report = suite.measure(name, quick, lambda what: step(f"{name}: {what}"), large, print_row)
-    paths = [] if folder is None else suite.write(report, folder)
+        report = suite.measure(name, how.quick, lambda what: step(f"{name}: {what}"), how.large, print_row)
+    paths = [] if how.folder is None else suite.write(report, how.folder)
     if not silent:
         out().print()
         report.print(out())

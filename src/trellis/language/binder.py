@@ -10,7 +10,6 @@ from typing import Any
 
 from trellis.errors import BindError, UsageError, did_you_mean
 from trellis.language import syntax as s
-from trellis.language.absent import apart
 from trellis.language.bound import (
     BoundQuery,
     NamedOutput,
@@ -66,7 +65,7 @@ def bind(
         If the query does not fit; says where and what to do.
     """
     written = once_inside_not(query.pattern)
-    query = replace(query, pattern=apart(written))
+    query = replace(query, pattern=written)
     variables = _variables(written, text)
     groups = repeated_groups(query.pattern)
     labels = labels_of(query.pattern)
@@ -76,7 +75,7 @@ def bind(
     conditions = tuple(condition_of(c, scope) for c in query.where if not isinstance(c, s.PartitionClause))
     untils = bind_untils(query.pattern, scope)
     conditions += tuple(condition for _, condition in untils)
-    absent_patterns = bind_absent_patterns(query, written, conditions, scope)
+    absent_patterns = bind_absent_patterns(query, conditions, scope)
     having, filters = bind_having(query.having, scope)
     window = _window(query.within, scope)
     group_by = tuple(dict.fromkeys(_grouping(name, partition, scope) for name in query.group_by))

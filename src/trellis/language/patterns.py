@@ -9,7 +9,6 @@ from typing import Any, cast
 from lark import Token
 
 from trellis.language import syntax as s
-from trellis.language.absent import absent_at_edge, alternatives, is_placed
 from trellis.language.building import Builder, PatternName, Quantifier, UntilWord, at, name_of, span_of
 
 MOST_TIMES = 1000  # bounds of a quantifier: each is a state of the automaton
@@ -116,7 +115,7 @@ class PatternBuilder(Builder):
         return self._grouped(s.Absent(_patterns(events), span=at(meta)), c)
 
     def _check_absent(self, event: s.Node) -> None:
-        """Refuse what NOT cannot forbid: a NOT at its edge, words of steps, and what can match without any event."""
+        """Refuse what NOT cannot forbid: words of steps, and what can match without any event."""
         for node in s.walk(event):
             words = isinstance(node, s.Kleene) and (node.policy is not None or node.greedy or node.until is not None)
             words |= isinstance(node, s.Group) and node.policy is not None
@@ -126,11 +125,6 @@ class PatternBuilder(Builder):
         if s.may_be_empty(cast(s.Pattern, event)):
             hint = "Write `NOT(E v)` or `NOT(SEQ(E v, F w))`."
             self.fail("NOT forbids what can match without any event", event.span, hint)
-        for one in alternatives(cast(s.Pattern, event)):
-            if not is_placed(one):
-                absent = next(absent_at_edge(one))
-                hint = "Put it between two parts, or first or last in the SEQ: `NOT(SEQ(NOT(A a), B b))`."
-                self.fail("a NOT at the edge of NOT cannot stand in an AND or a repeated group", absent.span, hint)
 
     def chain(self, meta: Any, c: list[Any]) -> s.Node:
         return self._grouped(self._chained(_elements(c), at(meta)), c)

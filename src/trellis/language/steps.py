@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.absent import alternatives, forbidden_patterns, names_in, without_edges
+from trellis.language.absent import absent_at_edge, forbidden_patterns
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
 from trellis.language.printer import condition_text
 from trellis.language.scope import Scope
@@ -66,90 +66,59 @@ def bind_untils(pattern: s.Pattern, scope: Scope) -> list[tuple[Variable, Condit
 
 
 def bind_absent_patterns(
-    query: s.QuerySyntax, written: s.Pattern, conditions: tuple[Condition, ...], scope: Scope
+    query: s.QuerySyntax, conditions: tuple[Condition, ...], scope: Scope
 ) -> tuple[AbsentPattern, ...]:
-    """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one.
-
-    `written` is the pattern before what NOTs forbid was put apart into alternatives.
-    """
-    forbidden = (one for node in s.walk(query.pattern) if isinstance(node, s.Absent) for one in node.events)
-    at_edges = [edge for one in forbidden for some in without_edges(one)[::2] for edge in some]
-    for edge in at_edges:
-        if without_edges(edge)[1] is not edge:
-            scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", edge, "Say it in two queries.")
-    around = dict(_forbidden_by(written, ()))
+    """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
+    _refuse_edges(query.pattern, scope)
+    around = dict(_forbidden_by(query.pattern, ()))
     for condition, node in zip(
         conditions, (c for c in query.where if not isinstance(c, s.PartitionClause)), strict=False
     ):
-        _refuse_counts(condition, node, written, scope)
-        _refuse_of_edges(condition, node, at_edges, scope)
         _refuse_two_of_not(condition, node, around, scope)
-        _refuse_out_of_nots(condition, node, written, scope)
+        _refuse_out_of_nots(condition, node, around, scope)
     return forbidden_patterns(query.pattern)
 
 
-def _refuse_counts(condition: Condition, node: s.Condition, written: s.Pattern, scope: Scope) -> None:
-    """Refuse COUNT of what some alternatives inside a NOT do not have: there it is 0, and they do not know of it."""
-    for one in s.absent_patterns(written):
-        every = [frozenset(names_in(way)) for way in alternatives(one)]
-        lacking = every[0].union(*every) - every[0].intersection(*every)
-        for column in columns_of(condition.value):
-            if column.function == "COUNT" and column.var in lacking:
-                counted = f"`{condition.text}` counts `{column.var}`, which may have no event"
-                scope.fail(f"{counted}, beside a NOT at the edge of a NOT", node, "Write a NOT for each case.")
+def _refuse_edges(pattern: s.Pattern, scope: Scope) -> None:
+    """Refuse NOTs at the edge of a NOT that forbid what has such a NOT itself, or what reaches over a whole AND."""
+    for node in (node for node in s.walk(pattern) if isinstance(node, s.Absent)):
+        for edge in (edge for one in node.events for edge in absent_at_edge(one)):
+            for one in edge.absent.events:
+                if any(True for _ in absent_at_edge(one)):
+                    hint = "Put it between two parts: `NOT(SEQ(A a, NOT(SEQ(NOT(B b), C c)), D d))`."
+                    scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", one, hint)
+                if not (edge.before or edge.behind or isinstance(one, s.Single)):
+                    hint = "Forbid its events each by itself, `NOT(B b, C c)`, or put the NOT before or behind the AND."
+                    what = "a NOT beside the arms of an AND that is forbidden itself forbids more than single events"
+                    scope.fail(what, one, hint)
 
 
-def _refuse_of_edges(condition: Condition, node: s.Condition, at_edges: list[s.Pattern], scope: Scope) -> None:
-    """Refuse a comparison of what a NOT at the edge of a NOT forbids with anything else."""
-    named = condition.names - {""}
-    for own in map(frozenset, map(names_in, at_edges)):
-        if own & named and not own >= named:
-            what = f"`{condition.text}` compares `{min(own & named)}` of a NOT at the edge of a NOT with another"
-            scope.fail(what, node, "Put that NOT between two parts, or compare it with constants.")
-
-
-def _refuse_out_of_nots(condition: Condition, node: s.Condition, written: s.Pattern, scope: Scope) -> None:
+def _refuse_out_of_nots(
+    condition: Condition, node: s.Condition, around: dict[str, tuple[int, ...]], scope: Scope
+) -> None:
     """Refuse what looks out of two NOTs, or compares more than whole variables with what is outside of one."""
-    named = condition.names - {""}
-    nested = {
-        leaf.var for one in s.absent_patterns(written) for two in s.absent_patterns(one) for leaf in s.leaves(two)
-    }
-    if any(column.at is not None and column.var in nested for column in columns_of(condition.value)):
+    named = sorted(condition.names & around.keys(), key=lambda name: (len(around[name]), name))
+    columns = [*columns_of(condition.value)]
+    if any(column.at is not None and len(around[column.var]) > 1 for column in columns if column.var):
         hint = "Name a variable that takes events."
         scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
-    levels = [[frozenset(names_in(one)) for one in own] for own in _by_level(written) if own]
-    for level, names in enumerate(levels):
-        inside = next((own & named for own in names if own & named and not own >= named), None)
-        if inside is None or (level and all(len(own) == 1 for own in names if own & named)):
-            continue
-        other = min(named - inside)
-        if level:
-            var = min(inside)
-            what = f"`{condition.text}` compares `{var}`, which stands inside NOT, with `{other}` outside of it"
-            hint = "Compare variables of one NOT with one another, or use [attribute] for what all events share."
-            scope.fail(what, node, hint)
-        if named & nested:
-            var = min(named & nested)
-            what = f"`{condition.text}` compares `{var}`, which a NOT in NOT forbids, with `{other}` outside of both"
-            scope.fail(what, node, "Compare it with variables of the NOT around it.")
-        so_far = (s.Which.BEFORE, s.Which.UPTO)
-        if any(column.which in so_far and column.var in inside for column in columns_of(condition.value)):
-            what = f"`{condition.text}` compares events so far, inside NOT, with `{other}` outside"
-            scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
-
-
-def _by_level(pattern: s.Pattern) -> Iterator[list[s.Pattern]]:
-    """Yield the patterns that the NOTs of a pattern forbid; then for each of these those that its own NOTs do."""
-    forbidden = [*s.absent_patterns(pattern)]
-    yield forbidden
-    for one in forbidden:
-        yield from _by_level(one)
+    if not named or around[named[0]] == around[named[-1]]:
+        return
+    outer, inner, depth = named[0], named[-1], len(around[named[0]])
+    if len(around[inner]) > depth + 1:
+        what = f"`{condition.text}` compares `{inner}`, which a NOT in NOT forbids, with `{outer}` outside of both"
+        scope.fail(what, node, "Compare it with variables of the NOT around it.")
+    so_far = (s.Which.BEFORE, s.Which.UPTO)
+    if any(column.which in so_far and len(around[column.var]) > depth for column in columns if column.var):
+        what = f"`{condition.text}` compares events so far, inside NOT, with `{outer}` outside"
+        scope.fail(what, node, "Write two conditions, or use an aggregate of the whole variable.")
 
 
 def _forbidden_by(pattern: s.Node, around: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield each variable with what NOTs forbid around it, the outermost first: each part of a NOT by itself."""
-    if isinstance(pattern, s.Single | s.Kleene):
-        yield pattern.var, around
+    """Yield each variable, and each label, with what NOTs forbid around it, the outermost first, each by itself."""
+    name = pattern.var if isinstance(pattern, s.Single | s.Kleene) else getattr(pattern, "label", None)
+    if name is not None:
+        yield name, around
     for part in s.children(pattern):
         yield from _forbidden_by(part, (*around, id(part)) if isinstance(pattern, s.Absent) else around)
 
@@ -172,10 +141,10 @@ def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
             word = None
             if isinstance(node, s.PolicyStep) or (isinstance(node, s.Kleene | s.Group) and node.policy is not None):
                 word = "a policy of a single step"
-            elif isinstance(node, s.Kleene) and (node.greedy or node.until is not None):
-                word = "greedy" if node.greedy else "UNTIL"
+            elif isinstance(node, s.Kleene) and node.greedy:
+                word = "greedy"
             if word is not None:
-                hint = "Put it outside of the AND, or use SELECT for the whole pattern."
+                hint = "Write the orders of its parts as arms of an OR, or use SELECT for the whole pattern."
                 scope.fail(f"{word} cannot stand inside AND, where events of other arms come in between", node, hint)
 
 

@@ -14,6 +14,7 @@ from trellis.plan.plan import Plan
 from trellis.plan.remainders import Transition
 from trellis.plan.spec import OperatorSpec
 from trellis.plan.summable import can_be_summed
+from trellis.plan.views import named
 
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
@@ -96,8 +97,9 @@ def _words(transition: Transition, plan: Plan) -> dict[str, str]:
         words["policy"] = str(policy)
     if transition.left:
         words["greedy"] = ", ".join(dict.fromkeys(letter.variable for letter in transition.left))
-    if any(guard.until for guard in transition.guards):
-        words["until"] = transition.variable
+    untils = dict.fromkeys(named(name) for guard in transition.guards if guard.until for name in guard.absent)
+    if untils:
+        words["until"] = ", ".join(untils)
     if transition.begun:
         words["iteration"] = ", ".join(plan.bound.groups[number].label or "its group" for number in transition.begun)
     return words
@@ -204,7 +206,8 @@ def _arrow(transition: dict[str, Any], state: int) -> str:
     guard = f" [no {' and no '.join(transition['absent'])} {where}]" if transition["absent"] else ""
     guard += f" [{transition['policy']}]" if "policy" in transition else ""
     guard += f" [if {transition['greedy']} can take no more]" if "greedy" in transition else ""
-    guard += " [until]" if "until" in transition else ""
+    if "until" in transition:
+        guard += " [until]" if transition["until"] == transition["variable"] else f" [{transition['until']} until]"
     guard += f" [begins an iteration of {transition['iteration']}]" if "iteration" in transition else ""
     target = "again" if transition["to"] == state else f"({transition['to']})"
     return f"--{transition['variable']}{guard}--> {target}"

@@ -294,21 +294,42 @@ def _closed(guards: tuple[Guard, ...], begun: tuple[int, ...]) -> tuple[Guard, .
 def _head_steps(head: Item) -> list[_Next]:
     match head:
         case Leaf():
-            return [_taken(head)]
+            return [] if head.most == 0 else [_taken(head)]
         case PartEntry(step=step, rest=rest):
             return [replace(one, step=one.step or step) for one in _steps(rest)]
         case Alternation(arms=arms):
             return [step for arm in arms for step in _steps(arm)]
         case Interleaving(arms=arms):
             return [
-                replace(one, rest=_joined((*arms[:i], one.rest, *arms[i + 1 :])))
+                replace(one, rest=_joined((*before, one.rest, *behind)), guards=one.guards + guards + more)
                 for i, arm in enumerate(arms)
                 for one in _steps(arm)
+                for guards, before in _beside(arms[:i])
+                for more, behind in _beside(arms[i + 1 :])
             ]
         case Loop():
             return _iteration(head)
         case Guard():
             return []
+
+
+def _beside(arms: tuple[Remainder, ...]) -> list[tuple[tuple[Guard, ...], tuple[Remainder, ...]]]:
+    """Return the ways in which arms of an AND may wait while another one takes an event, each with its guards."""
+    ways = product(*map(_waiting, arms))
+    return [(sum((guards for guards, _ in way), ()), tuple(rest for _, rest in way)) for way in ways]
+
+
+def _waiting(rest: Remainder) -> list[tuple[tuple[Guard, ...], Remainder]]:
+    """Return the ways in which a rest may wait while others take an event: with UNTIL a variable may also be over."""
+    if not rest:
+        return [((), rest)]
+    head, tail = rest[0], rest[1:]
+    if isinstance(head, Interleaving):
+        return [(guards, _joined(arms) + tail) for guards, arms in _beside(head.arms)]
+    if not isinstance(head, Leaf) or head.until is None or not head.taken or head.most == 0:
+        return [((), rest)]
+    over = (replace(head, most=0),) if head.least else ()
+    return [((Guard((head.until,), (), UntilEvent.AGAIN),), rest), ((), over + tail)]
 
 
 def _iteration(loop: Loop) -> list[_Next]:

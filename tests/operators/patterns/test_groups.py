@@ -125,6 +125,11 @@ HARD = [
     "SEQ(A a, NOT(SEQ(NOT(C e), A? b, B d)), B c) WHERE b.x < d.x AND d.x > a.x + 1",
     "SEQ(A a, NOT(SEQ(SEQ(NOT(A e), B b), OR(C f, SEQ(A g, NOT(C h))))), B c) WHERE b.x >= a.x AND g.x < c.x",
     "SEQ(A a, NOT(OR(SEQ(NOT(SEQ(B d, B e)), B b), C f)), B c) WHERE b.x > a.x AND d.x > e.x",
+    "SEQ(A a, NOT(SEQ(NOT(A x), B b, NOT(C y))), B c) WHERE x.x < b.x AND y.x > b.x AND b.x > a.x",
+    "SEQ(A a, NOT(AND(SEQ(NOT(A x), B b), C d, NOT(A y))), B c) WHERE x.x > d.x AND y.x > b.x",
+    "SEQ(A a, NOT(SEQ(NOT(A x), B* d[], B b){2} g[]), B c) WHERE x.x > b.x AND COUNT(d) < 1",
+    "SEQ(A a, NOT(SEQ(B b, NOT(SEQ(A x, C y)))), B c) WHERE x.x > b.x AND y.x < b.x",
+    "AND(SEQ(A a, B+ b[] UNTIL (b.x > a.x), B c), A d)",
 ]
 
 
@@ -134,6 +139,13 @@ def test_what_iterations_and_nots_ask_of_each_other(text: str, within: str) -> N
     query = parse(f"PATTERN {text} REPORT any {within}")
     types = {"id": "int64", "t": "int64", "type": "string", "x": "int64"}
     assert_same(Case(query, EVENTS.to_dict("records"), {"time": "t", "type": "type", "event_id": "id"}, types))
+
+
+def test_a_gap_that_shrinks_while_a_match_goes_on_holds_nothing_that_begins_with_a_not() -> None:
+    text = "PATTERN SEQ(NOT(SEQ(NOT(C x), B b)), A a)+ g[]"
+    with pytest.raises(UsageError, match="begins with a NOT, while WITHIN has no SLIDE"):
+        detect(f"{text} WITHIN 4").count()
+    assert detect(f"{text} WITHIN 4 SLIDE 2").count()
 
 
 def test_bounds_inside_of_bounds_multiply() -> None:

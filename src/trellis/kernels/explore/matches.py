@@ -331,6 +331,32 @@ def last_forbidden(tables, columns, programs, lists, scratch, guard, first, last
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def first_forbidden(tables, columns, programs, lists, scratch, guard, first, last, row):
+    """Return the event from `first` to `last` at which something that a guard forbids ends first; else all events.
+
+    It is -1 where numbers leave 64 bits.
+    """
+    soonest = np.int64(tables[t.EVENTS])
+    for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
+        var = t.at(tables, t.A_ABSENTS, a)
+        base = t.at(tables, t.E_BEGINS, var)
+        begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
+        for i in range(begin, end):
+            match = i - t.at(tables, t.E_BEGINS, tables[t.VARIABLES] + tables[t.ALONE])
+            event = t.at(tables, t.C_ENDS, match) if match >= 0 else t.at(tables, t.E_USABLE, i)
+            if event >= min(soonest, last):
+                if match < 0 or t.at(tables, t.C_SOONEST, match) >= min(soonest, last):
+                    break
+                continue
+            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
+            if answer == MISFIT:
+                return NO_ONE
+            if answer == TRUE:
+                soonest = event
+    return soonest
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def low_time(tables, columns, guard, row):
     """Return the time behind which a guard begins, as the first event that has it; -1 for the edge."""
     after = t.at(tables, t.A_GUARD_AFTER, guard)

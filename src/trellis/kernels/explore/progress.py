@@ -307,7 +307,8 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
                 continue
             if until:
                 low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
-        if low == NO_ONE and closing and tables[t.SPAN]:  # how far it reaches depends on where the match ends
+        if low == NO_ONE and closing and (tables[t.SPAN] or tables[t.EDGED] & t.IN_GAP):
+            # how far it reaches depends on where the match ends, or the gap begins
             low = last_forbidden(tables, columns, programs, lists, scratch, guard, lo, high, scratch.before)
             if low == MISFITS:
                 return TROUBLE
@@ -382,9 +383,11 @@ def is_result(tables, columns, programs, lists, scratch, row):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
-    """Return whether no guard of a way to end is filled."""
-    begin = lists.ends[pending - 1] if pending else 0
+    """Return whether no guard of a way to end is filled; in a gap those at the edges are not looked at."""
+    begin, in_gap = lists.ends[pending - 1] if pending else 0, tables[t.EDGED] & t.IN_GAP
     for i in range(begin, lists.ends[pending], GUARD):
+        if in_gap and lists.values[i + 1] < 0:
+            continue
         answer = is_filled(
             tables,
             columns,
@@ -400,6 +403,8 @@ def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
         )
         if answer != FALSE:
             return TROUBLE if answer == MISFIT else FAILS
+    if in_gap:
+        return HOLDS
     for i in range(t.at(tables, t.A_WAY_GUARD_BEGINS, way), t.at(tables, t.A_WAY_GUARD_BEGINS, way + 1)):
         guard = t.at(tables, t.A_WAY_GUARDS, i)
         answer = is_filled(

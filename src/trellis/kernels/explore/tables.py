@@ -26,13 +26,15 @@ ANY, NEXT, CONTIGUOUS = range(3)  # policies
 LATE, TWICE = 1, 2  # terms that wait for an event; that compare two views which may take the same events
 FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
+HAS_EDGES, IN_GAP = 1, 2  # bits of `EDGED`
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
 VARIABLES, TERMS, SPAN, GREEDY, EVENTS, WIDTH, NOTS, STEPS, RESULTS, BASES, GROUPS, ALONE, EDGED = range(13)
 """Numbers at the head of the tables: of letters, which these pages call variables as well, terms, events, numbers of a
 match, variables of NOT, policies of steps, terms of HAVING; the greedy letters, as bits; whether the window is a span;
 of variables in the proper sense, of repeated groups, and of the variables of NOT that forbid single events; whether one
-forbids what has a NOT at its edge. Where no group is repeated letters are the variables."""
+forbids what has a NOT at its edge, and whether the matches are themselves forbidden, in a gap that is not known yet.
+Where no group is repeated letters are the variables."""
 
 (
     A_BEGINS, A_VARIABLE, A_TARGET, A_AFTER, A_GUARD_BEGINS, A_GUARDS, A_NEXT, A_OPEN, A_TIMED, A_GUARD_TIMED, A_ABSENT,

@@ -18,7 +18,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.language import syntax as s
-from trellis.language.absent import forbidden_patterns, names_in, without_edges
+from trellis.language.absent import absent_at_edge, forbidden_patterns
 from trellis.language.bound import (
     AbsentPattern,
     BoundQuery,
@@ -29,7 +29,7 @@ from trellis.language.bound import (
     Value,
     columns_of,
 )
-from trellis.language.groups import is_repeated, repeated_groups, walk_paths
+from trellis.language.groups import repeated_groups
 from trellis.language.schema import INTEGER
 from trellis.plan.choice import pattern_plan
 from trellis.plan.plan import Plan
@@ -73,34 +73,10 @@ def forbidden_matches(
 ) -> ForbiddenMatches:
     """Return the matches of a pattern that a NOT forbids; `guard_terms` are those of the query."""
     size, stated = len(events), columns_from_inside(plan.bound, absent)
-    before, _, after = without_edges(absent.pattern)
-    if not (stated or before or after):
-        ends = absent_ends(plan, absent, events, usable)
-        return ForbiddenMatches(np.arange(size), ends, np.full(size, -1), np.full(size, size))
-    found = _stated_matches(plan.bound, absent, events, stated, guard_terms)
-    lows, highs = found.lows, found.highs
-    later = later_times(events.ticks, events.bounds)
-    same = np.searchsorted(later, np.arange(size), side="right")  # the first event of the same time
-    for one in before:
-        lows = np.maximum(lows, np.searchsorted(_ends_of(plan, absent, one, events, usable), same[found.begins]) - 1)
-    for one in after:
-        highs = np.minimum(highs, np.append(_ends_of(plan, absent, one, events, usable), size)[later[found.ends]])
-    return replace(found, lows=lows, highs=highs)
-
-
-def _ends_of(plan: Plan, absent: AbsentPattern, pattern: s.Pattern, events: Slice, usable: Masks) -> Ints:
-    """Return for each event where the first match from there on ends, of what a NOT at the edge of a NOT forbids."""
-    if isinstance(pattern, s.Single):
-        return next_of(usable[pattern.var])
-    return absent_ends(plan, _part(absent, pattern), events, usable)
-
-
-def _part(absent: AbsentPattern, pattern: s.Pattern) -> AbsentPattern:
-    """Return a part of a pattern that a NOT forbids as one of its own."""
-    numbers = {id(node): path[-1] for node, path in walk_paths(absent.pattern) if is_repeated(node)}
-    own = {path[-1]: absent.groups[numbers[id(node)]] for node, path in walk_paths(pattern) if is_repeated(node)}
-    groups = tuple(own[i] for i in range(len(own)))
-    return replace(absent, pattern=pattern, variables=frozenset(names_in(pattern)), groups=groups)
+    if stated or any(True for _ in absent_at_edge(absent.pattern)):
+        return _stated_matches(plan.bound, absent, events, stated, guard_terms)
+    ends = absent_ends(plan, absent, events, usable)
+    return ForbiddenMatches(np.arange(size), ends, np.full(size, -1), np.full(size, size))
 
 
 def _stated_matches(
@@ -110,17 +86,14 @@ def _stated_matches(
     from trellis.operators.patterns.explore import Exploration  # late: it asks for this
     from trellis.operators.patterns.variables import make_variables
 
-    _, core, after = without_edges(absent.pattern)
-    alone = _part(absent, core)
-    inner, numbers = _bound_alone(bound, alone), {number: own for own, number in enumerate(alone.groups)}
+    inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
     events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))}, begins=None)
     asked = [one for one in terms if one.absent == absent.name and _numbers(one)]
     named = [tuple(cast(Column, _numbered(columns[k], numbers)) for k in _numbers(one)) for one in asked]
     firsts = tuple(Column(v.name, PLACE, s.Which.FIRST, None, INTEGER) for v in inner.variables if not v.absent)
     own = stated_terms(inner, named, firsts)
-    exploration = Exploration(
-        plan := pattern_plan(inner), events, replace(make_variables(plan, events), guard_terms=own)
-    )
+    plan = pattern_plan(inner)
+    exploration = Exploration(plan, events, replace(make_variables(plan, events), guard_terms=own, in_gap=True))
     compiled = exploration.compiled
     telling = [one for one in own if one.stated]
     slots = {register: slot for slot, register in enumerate(compiled.registers)}
@@ -134,12 +107,11 @@ def _stated_matches(
         for one in telling[: len(asked)]
     ], np.int64).reshape(-1, 3)  # fmt: skip
     starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
-    found, tuples = exploration.forbidden(events.groups, stated, np.array([*starts], np.int64), not after)
+    found, tuples = exploration.forbidden(events.groups, stated, np.array([*starts], np.int64))
     order = np.argsort(found[:, 0], kind="stable")
-    return ForbiddenMatches(
-        found[order, 0], found[order, 1], np.full(len(found), -1), np.full(len(found), len(events)),
-        _tuples(found, tuples, order, [*zip(asked, telling, strict=False)]),
-    )  # fmt: skip
+    told = _tuples(found, tuples, order, [*zip(asked, telling, strict=False)])
+    begins, ends, lows, highs = found[order, :4].T.copy()
+    return ForbiddenMatches(begins, ends, lows, highs, told)
 
 
 def _numbers(one: GuardTerm) -> list[int]:
@@ -153,7 +125,7 @@ def _tuples(
 ) -> dict[int, tuple[Ints, Ints]]:
     """Return for each term of the query where the tuples of each match begin, and these, in an order of matches."""
     sizes = np.array([len(telling.references) for _, telling in terms], np.int64)
-    counts = matches[:, 2:]
+    counts = matches[:, 4:]
     first = np.concatenate([[0], np.cumsum(counts * sizes)])[:-1].reshape(counts.shape)
     result = {}
     for i, (asked, telling) in enumerate(terms):

@@ -144,15 +144,16 @@ class Exploration:
         paths = _joined(found)
         return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
 
-    def forbidden(self, groups: Groups, stated: Ints, starts: Ints, soonest: bool) -> tuple[Ints, Ints]:
+    def forbidden(self, groups: Groups, stated: Ints, starts: Ints) -> tuple[Ints, Ints]:
         """Return all matches, and what terms tell of them; see `forbidden_of_groups`."""
         compiled, first, last = self.compiled, 0, len(groups)
-        lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        order = np.lexsort((groups.hi, groups.lo))
+        lo, hi = groups.lo[order].astype(np.int64), groups.hi[order].astype(np.int64)
         room, found = self._room(groups, first, last), []
         while True:
             status, first, *arrays = forbidden_of_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, room.graph,
-                room.due, room.fresh, lo, hi, first, last, stated, starts, soonest,
+                room.due, room.fresh, lo, hi, first, last, stated, starts,
             )  # fmt: skip
             found.append(arrays)
             if status == 0:

@@ -14,8 +14,10 @@ from trellis.events.columns.program_tables import ProgramTables
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
-from trellis.language.absent import without_edges
+from trellis.language import syntax as s
+from trellis.language.absent import absent_at_edge
 from trellis.language.bound import Reference, WindowKind, columns_of
+from trellis.language.groups import is_repeated
 from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
@@ -73,7 +75,7 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
             "Say the policy of most steps by SELECT.",
         )
     guard_terms, states = variables.guard_terms, States(plan)
-    _refuse_reaching_back(plan, states)
+    _refuse_reaching_back(plan)
     paths = {v.name: v.groups for v in plan.bound.variables} | dict(forbidden_paths(plan.bound))
     alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
     absent = (*alone, *variables.ends)
@@ -113,7 +115,8 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
         t.RESULTS: sum(one.result for one in guard_terms),
         t.GROUPS: len(plan.bound.groups),
         t.ALONE: len(alone),
-        t.EDGED: int(any(without_edges(one.pattern)[1] is not one.pattern for one in plan.bound.absent_patterns)),
+        t.EDGED: t.HAS_EDGES * any(True for one in plan.bound.absent_patterns for _ in absent_at_edge(one.pattern))
+        + t.IN_GAP * variables.in_gap,
     }
     rows.add(t.B_BUCKET, bucket_rows)
     lists = {field: values for part in parts for field, values in part.items()}
@@ -122,11 +125,13 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, terms[t.T_BEGINS], alphabet)
 
 
-def _refuse_reaching_back(plan: Plan, states: States) -> None:
+def _refuse_reaching_back(plan: Plan) -> None:
     """Refuse a NOT whose gap begins later as a match goes on, if what it forbids begins with another NOT."""
-    closing = {name for one in states.flat for g in one.guards if g.closing and not g.after for name in g.absent}
+    groups = (node for node in s.walk(plan.bound.pattern) if is_repeated(node))
+    inside = {id(node) for group in groups for node in s.walk(group)}
+    first = (e.absent for e in absent_at_edge(plan.bound.pattern) if not e.before and id(e.absent) in inside)
     if plan.bound.window.kind is WindowKind.SPAN and any(
-        without_edges(p.pattern)[0] for p in plan.bound.absent_patterns if p.name in closing
+        not edge.before for absent in first for one in absent.events for edge in absent_at_edge(one)
     ):
         raise UsageError(
             "a NOT at the beginning of a repeated group forbids what begins with a NOT, while WITHIN has no SLIDE",

@@ -31,12 +31,15 @@ class Variables:
         The terms of the other conditions.
     ends
         For each pattern that a NOT forbids as a whole its matches.
+    in_gap
+        Whether the pattern is forbidden itself, so that its edges are those of a gap that is not known yet.
     """
 
     usable: Mapping[str, Mask]
     codes: Mapping[str, int]
     guard_terms: tuple[GuardTerm, ...]
     ends: Mapping[str, ForbiddenMatches] = field(default_factory=dict)
+    in_gap: bool = False
 
 
 def make_variables(plan: Plan, events: Slice) -> Variables:

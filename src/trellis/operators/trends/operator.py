@@ -290,17 +290,16 @@ class TrendOperator(StructuredOperator[TrendStructure]):
 
     def describe(self) -> dict[str, str]:
         """Say how the successors of events are found, and how large that is."""
-        from trellis.operators.trends.direct import COMPLEXITY
         from trellis.operators.trends.direct_count import DirectCounter
 
         index, direct = self.index, self.direct
         if direct is not None and isinstance(self.counter, DirectCounter):
-            return {"successors": f"direct successors by {direct.method}, not listed: {COMPLEXITY[direct.method]}"}
+            return {"successors": f"direct successors by {direct.method}, not listed: {direct.complexity}"}
         if index is None:
             graph = self.graph
             size = graph.offsets.nbytes + graph.successors.nbytes + graph.latest.nbytes
             edges = f"{len(graph.successors):,} edges between {len(self.events):,} events, {bytes_text(size)}"
-            how = "" if direct is None else f"; direct successors by {direct.method}: {COMPLEXITY[direct.method]}"
+            how = "" if direct is None else f"; direct successors by {direct.method}: {direct.complexity}"
             return {"successors": f"event graph: {edges}{how}"}
         keyed = " within a key" if index.keyed and index.kind != "key" else ""
         parts = f", in {len(index.parts):,} parts" if len(index.parts) > 1 else ""

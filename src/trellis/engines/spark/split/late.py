@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import USABLE
@@ -16,50 +18,49 @@ from trellis.language.bound import Condition, columns_of
 from trellis.plan.plan import Plan
 
 
-@dataclass(frozen=True)
-class LateConditions:
-    """Leaves out the rows that fail a condition or, where rows have a flag, takes it from them.
+class RowFilter(ABC):
+    """Leaves out the rows that may be in no result or, where rows have a flag, takes it from them."""
 
-    `names` tells the columns of the rows by those of the events.
-    """
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Take rows in any order and give those that are left."""
+        with in_task():
+            for batch in batches:
+                meets = pa.array(self._meets(batch))
+                if USABLE in batch.schema.names:
+                    yield batch.set_column(batch.schema.names.index(USABLE), USABLE, meets)
+                else:
+                    yield batch.filter(meets)
+
+    @abstractmethod
+    def _meets(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
+        """Return which rows are left."""
+
+
+@dataclass(frozen=True)
+class LateConditions(RowFilter):
+    """Leaves out the rows that fail a condition; `names` tells the columns of the rows by those of the events."""
 
     conditions: tuple[Condition, ...]
     names: Mapping[str, str]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take rows in any order and give those that are left."""
-        with in_task():
-            yield from map(self._passing, batches)
-
-    def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        flagged = USABLE in batch.schema.names
+    def _meets(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         meets = np.ones(batch.num_rows, np.bool_)
-        if flagged:
+        if USABLE in batch.schema.names:
             meets = batch.column(USABLE).to_numpy(zero_copy_only=False).astype(np.bool_)
         for condition in self.conditions:
             columns = {c.name: normalise(batch.column(self.names[c.name]), c.type) for c in columns_of(condition.value)}
             meets = meets & meets_condition(condition, columns, meets)
-        if not flagged:
-            return batch.filter(pa.array(meets))
-        return batch.set_column(batch.schema.names.index(USABLE), USABLE, pa.array(meets))
+        return meets
 
 
 @dataclass(frozen=True)
-class SomeVariable:
-    """Leaves out the rows that may fill no variable of a pattern or, where rows have a flag, takes it from them.
-
-    `names` tells the columns of the rows by those of the events.
-    """
+class SomeVariable(RowFilter):
+    """Leaves out the rows that may fill no variable of a pattern; `names` as in `LateConditions`."""
 
     plan: Plan
     names: Mapping[str, str]
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take rows in any order and give those that are left."""
-        with in_task():
-            yield from map(self._passing, batches)
-
-    def _passing(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _meets(self, batch: pa.RecordBatch) -> NDArray[np.bool_]:
         from trellis.events.variables import usable_events
 
         bound = self.plan.bound
@@ -71,7 +72,4 @@ class SomeVariable:
             column = batch.column(self.names[type_name])
             columns[type_name] = normalise(column, from_arrow(column.type))
         usable = usable_events(bound, self.plan.constant, columns, batch.num_rows)
-        meets = np.logical_or.reduce(list(usable.values()))
-        if USABLE not in batch.schema.names:
-            return batch.filter(pa.array(meets))
-        return batch.set_column(batch.schema.names.index(USABLE), USABLE, pa.array(meets))
+        return np.asarray(np.logical_or.reduce(list(usable.values())))
