@@ -64,24 +64,13 @@ class InnerLibrary(JITCodeLibrary):
         self._finalized = True
 
 
-class BranchingLibrary(JITCodeLibrary):
-    """Code of an entry full of branches: no loop is vectorised, which takes a tenth of the time, for nothing."""
-
-    def _optimize_final_module(self) -> None:
-        before, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 0
-        try:
-            super()._optimize_final_module()
-        finally:
-            config.LOOP_VECTORIZE = before
-
-
 class KernelDispatcher(CPUDispatcher):
     """A kernel with its specialisations."""
 
-    def __init__(self, *arguments: Any, branching: bool = False, **options: Any) -> None:
+    def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._inner: set[tuple[Any, ...]] = set()
-        self._library_class = BranchingLibrary if branching else JITCodeLibrary
+        self.neighbours = self.branching = False
 
     def enable_caching(self) -> None:
         """Keep what is compiled, and take what ships with Trellis."""
@@ -102,7 +91,8 @@ class KernelDispatcher(CPUDispatcher):
                 self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             else:
                 self._cache_misses[sig] += 1
-                with _everything_inner(), quicker(), _no_garbage(), _told_if_long():
+                side_by_side = _side_by_side(self.neighbours, not self.branching)
+                with _everything_inner(), quicker(), _no_garbage(), _told_if_long(), side_by_side:
                     found = self._compile(args, return_type, inner=False)
                 self._cache.save_overload(sig, found)
             self._inner.discard(args)
@@ -132,8 +122,7 @@ class KernelDispatcher(CPUDispatcher):
         description.options.parse_as_flags(flags, self.targetoptions)
         flags.no_cfunc_wrapper = True
         flags.no_compile = flags.no_cpython_wrapper = inner
-        library = (InnerLibrary if inner else self._library_class)(context.codegen(), self.py_func.__qualname__)
-        library.enable_object_caching()
+        library = InnerLibrary(context.codegen(), self.py_func.__qualname__) if inner else None
         try:
             with self._compiling_counter:
                 found = compiler.compile_extra(
@@ -159,6 +148,17 @@ def _everything_inner() -> Iterator[None]:
     finally:
         del jit_registry[CPU]
         jit_registry[CPU] = before
+
+
+@contextmanager
+def _side_by_side(statements: bool, loops: bool) -> Iterator[None]:
+    """Have LLVM put statements together that do the same with neighbours in memory, which Numba leaves out; or loops."""
+    before = config.SLP_VECTORIZE, config.LOOP_VECTORIZE
+    config.SLP_VECTORIZE, config.LOOP_VECTORIZE = int(statements or before[0]), int(loops and before[1])
+    try:
+        yield
+    finally:
+        config.SLP_VECTORIZE, config.LOOP_VECTORIZE = before
 
 
 @contextmanager
@@ -200,8 +200,9 @@ def _tell() -> None:
 
 
 def njit(
-    function: Callable[..., Any] | None = None, *, cache: bool = False, branching: bool = False, **options: Any
-) -> Any:
+    function: Callable[..., Any] | None = None, *, cache: bool = False, neighbours: bool = False,
+    branching: bool = False, **options: Any,
+) -> Any:  # fmt: skip
     """Make a kernel of a function, as Numba's decorator of this name does.
 
     Parameters
@@ -210,16 +211,20 @@ def njit(
         The function; without it, a decorator is returned.
     cache
         Whether what is compiled is kept.
+    neighbours
+        Whether statements that do the same with neighbours in memory become one: they stand one behind another.
     branching
-        Whether it is full of branches, with whatever it calls; see `BranchingLibrary`.
+        Whether it is full of branches, with whatever it calls: then looking for loops that do the same with neighbours
+        takes a tenth of the time, for nothing.
     options
         Those of Numba.
     """
     if function is None:
-        return lambda function: njit(function, cache=cache, branching=branching, **options)
+        return lambda function: njit(function, cache=cache, neighbours=neighbours, branching=branching, **options)
     if config.DISABLE_JIT:
         return function
-    kernel = KernelDispatcher(function, {}, {"boundscheck": None, **options, "nopython": True}, branching=branching)
+    kernel = KernelDispatcher(function, {}, {"boundscheck": None, **options, "nopython": True})
+    kernel.neighbours, kernel.branching = neighbours, branching
     if cache:
         kernel.enable_caching()
     return kernel
