@@ -152,7 +152,7 @@ def _everything_inner() -> Iterator[None]:
 
 @contextmanager
 def _side_by_side(statements: bool, loops: bool) -> Iterator[None]:
-    """Have LLVM put statements together that do the same with neighbours in memory, which Numba leaves out; or loops."""
+    """Have LLVM put statements together that do the same with neighbours in memory, as Numba does not; or loops."""
     before = config.SLP_VECTORIZE, config.LOOP_VECTORIZE
     config.SLP_VECTORIZE, config.LOOP_VECTORIZE = int(statements or before[0]), int(loops and before[1])
     try:
