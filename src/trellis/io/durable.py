@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -41,16 +42,21 @@ def kept_file(path: Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def swapped_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a file to write, which at the end takes the place of one that may be there, in one step and for good."""
+def swapped_file(path: Path, folders: Collection[Path] = ()) -> Iterator[BinaryIO]:
+    """Give a file to write, which at the end takes the place of one that may be there, in one step and for good.
+
+    The names in `folders` are on the disk before: the disk takes these in hardly more time than the file alone.
+    """
     hidden = path.with_name(f"{path.name}.tmp")
-    with kept_file(hidden) as file:
-        yield file
+    with ThreadPoolExecutor(len(folders) or 1) as pool:
+        pool.map(sync_directory, folders)
+        with kept_file(hidden) as file:
+            yield file
     hidden.replace(path)
     sync_directory(path.parent)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file, in place of one that may be there, in one step and for good."""
-    with swapped_file(path) as file:
+def write_whole(path: Path, text: str, folders: Collection[Path] = ()) -> None:
+    """Write a file, in place of one that may be there, in one step and for good; see `swapped_file`."""
+    with swapped_file(path, folders) as file:
         file.write(text.encode())

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -78,11 +78,14 @@ class CommitLog:
         around = [one for one in self._names.segments if one[0] <= batch <= one[1]]
         return any(entry["batch"] == batch for one in around for entry in self._segment(one))
 
-    def commit(self, batch: str, files: Mapping[str, Sequence[str]], numbers: Mapping[str, int]) -> None:
-        """Put a batch into the log, at once and for good."""
+    def commit(
+        self, batch: str, files: Mapping[str, Sequence[str]], numbers: Mapping[str, int],
+        folders: Collection[Path] = (),
+    ) -> None:  # fmt: skip
+        """Put a batch into the log, at once and for good; the names in `folders`, those of its files, before."""
         entry = {"batch": batch, "files": {kind: sorted(names) for kind, names in files.items()}, "rows": dict(numbers)}
         names = self._names
-        write_whole(self._path(batch), json.dumps(entry))
+        write_whole(self._path(batch), json.dumps(entry), folders)
         if batch == FLUSH:
             return
         names.single = [*(one for one in names.single if one not in (batch, FLUSH)), batch]

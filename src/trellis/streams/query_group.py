@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.prepare import meets_constants, readable
+from trellis.language.bound import WindowKind
 from trellis.language.schema import Schema
 from trellis.streams.calendar import TimeLine
 from trellis.streams.decisions import StandingQuery
@@ -98,6 +99,12 @@ class QueryGroup:
     def columns(self) -> list[str]:
         """The columns that are held."""
         return list(dict.fromkeys(name for one in self.queries for name in (self.time, *one.columns)))
+
+    @property
+    def paged(self) -> bool:
+        """Whether the state has pages: of rank counters of spans, or of sums."""
+        spans = (one.bound.window.kind is not WindowKind.SLIDING and not one.early for one in self.queries)
+        return any(spans) or any(one.summed for one in self.queries)
 
     def readable(self, table: pa.Table) -> NDArray[np.bool_]:
         """Return which events have a time, what breaks ties, and an id."""

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.dataset as dataset
 
 from trellis.errors import DataError, UsageError
-from trellis.io.durable import sync_directory, write_whole
+from trellis.io.durable import write_whole
 from trellis.streams.commit_log import FLUSH, CommitLog
 
 RESULTS, WINDOWS, LATE, BAD, REPEATED, TIMEOUTS = "results", "windows", "late", "bad", "repeated", "timeouts"
@@ -131,9 +131,7 @@ class StreamOutput:
 
     def commit(self, batch: str, files: Mapping[str, Sequence[str]], numbers: Mapping[str, int]) -> None:
         """Have a batch count; who wrote its files has synced them."""
-        for folder in {path.parent for path in self._paths(files)}:
-            sync_directory(folder)
-        self.log.commit(batch, files, numbers)
+        self.log.commit(batch, files, numbers, {path.parent for path in self._paths(files)})
 
     def last_batch(self) -> int | None:
         """Return the last batch that is in the log."""

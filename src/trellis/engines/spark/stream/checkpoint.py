@@ -26,6 +26,7 @@ class Checkpoint:
     format: str = ""
     buckets: dict[str, list[int]] = field(default_factory=dict)  # of each group
     outputs: dict[str, str] = field(default_factory=dict)  # what each query's output is known by, by its key
+    old_ranks: bool = True  # its state may have rank counters of the version before pages
     naive: bool = False  # times without a zone come out so; earlier versions gave them in UTC, and go on so
 
     @classmethod
@@ -38,7 +39,7 @@ class Checkpoint:
                 raise UsageError(
                     f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
                 )
-            return cls(path, naive=True)
+            return cls(path, naive=True, old_ranks=False)
         try:
             return cls(path, **json.loads(about.read_text(encoding="utf-8")))
         except (ValueError, TypeError):

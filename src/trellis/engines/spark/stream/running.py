@@ -11,7 +11,7 @@ import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from warnings import warn
@@ -303,6 +303,8 @@ class Stream:
         keys, options = self.checkpoint.buckets[name], self.options
         one = group.queries[0]
         settings = _settings(one, options.watermark, len(keys), options.keep_late, options.max_ahead, keys)
+        gone = set(self.checkpoint.queries) - {each.key for each in self.queries}  # of which pages may be left
+        settings = replace(settings, paged=group.paged or bool(gone), old_ranks=self.checkpoint.old_ranks)
         outputs = {each.name: self.outputs[each.name] for each in group.queries}
         found = found_in(group, self.events, settings, self._file_writer(outputs, name))
         writer = found.writeStream.foreachBatch(

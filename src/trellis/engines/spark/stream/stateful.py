@@ -22,6 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from trellis.engines.spark.batch.operate import for_spark, spark_type
@@ -76,12 +77,18 @@ class Settings:
         Whether late and bad events come out with all their columns.
     ahead
         Milliseconds: an event that is farther ahead of the clock on the wall does not move the watermark. None: all do.
+    paged
+        Whether the state may have pages, of rank counters or of sums.
+    old_ranks
+        Whether it may have rank counters of the version before the pages.
     """
 
     delay: int
     buckets: tuple[int, ...]
     keep_late: bool = False
     ahead: int | None = None
+    paged: bool = True
+    old_ranks: bool = True
 
 
 def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: FileWriter | None = None) -> DataFrame:
@@ -101,7 +108,7 @@ def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: Fi
     packer = EventPacker(group, tuple(names), _used(group, settings.buckets), settings.keep_late, settings.delay)
     pieces = rows.mapInArrow(packer, PACKED)
     found = pieces.groupBy(BUCKET).transformWithStateInPandas(
-        WindowStateProcessor(group, writer), FOUND, "append", "eventTime"
+        WindowStateProcessor(group, writer, settings.paged, settings.old_ranks), FOUND, "append", "eventTime"
     )
     return found.observe(OBSERVED, *(_number_of(kind).alias(name) for kind, name in WATCHED.items()))
 
@@ -251,13 +258,20 @@ COUNTERS = StructType().add("counters", StringType())
 
 
 class _Store:
-    """The state of a bucket in Spark's, which would parse types that are given as text in every task, twice."""
+    """The state of a bucket in Spark's.
 
-    def __init__(self, handle: StatefulProcessorHandle) -> None:
+    Each variable costs every task some milliseconds, in which Spark analyses its type, and as many if that is a text:
+    so tasks have those that they may need. The driver, which asks for the schema of the state, always has all.
+    """
+
+    def __init__(self, handle: StatefulProcessorHandle, paged: bool, old_ranks: bool) -> None:
+        client = getattr(handle, "_statefulProcessorApiClient", None)
+        working = getattr(client, "handle_state", None) is StatefulProcessorHandleState.CREATED
         self._chunks = handle.getListState("chunks", BLOB)
         self._note = handle.getValueState("note", TEXT)
-        self._pages = handle.getMapState(PAGES, PAGE, COUNTERS)
-        self._old_ranks = handle.getValueState("ranks", TEXT)  # of the version before the pages
+        if paged or not working:
+            self._pages = handle.getMapState(PAGES, PAGE, COUNTERS)
+        self._old_ranks = handle.getValueState("ranks", TEXT) if old_ranks or not working else None
 
     def chunks(self) -> list[pa.Table]:
         """Return the pieces in which events are held."""
@@ -296,6 +310,8 @@ class _Store:
 
     def take_old_ranks(self) -> str | None:
         """Return the counters of an earlier version, and keep them no more."""
+        if self._old_ranks is None:
+            return None
         text = _text(self._old_ranks)
         if text is not None:
             self._old_ranks.clear()
@@ -310,13 +326,16 @@ def _text(state: Any) -> str | None:
 class WindowStateProcessor(StatefulProcessor):
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
-    def __init__(self, group: QueryGroup, writer: FileWriter | None = None) -> None:
+    def __init__(
+        self, group: QueryGroup, writer: FileWriter | None = None, paged: bool = True, old_ranks: bool = True
+    ) -> None:  # fmt: skip
         self.group, self.writer = group, writer
+        self.paged, self.old_ranks = paged, old_ranks
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Take hold of the state."""
         go_on_at_interrupts()
-        self._store = _Store(handle)
+        self._store = _Store(handle, self.paged, self.old_ranks)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
         """Hold new events, and give what is decided when they are all there.
