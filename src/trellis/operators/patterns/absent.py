@@ -108,8 +108,8 @@ def _stated_matches(
         for one in telling[: len(asked)]
     ], np.int64).reshape(-1, 3)  # fmt: skip
     starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
-    told = ForbiddenTerms(stated, np.array([*starts], np.int64))
-    found, tuples = exploration.forbidden(events.groups, told)
+    asks = ForbiddenTerms(stated, np.array([*starts], np.int64))
+    found, tuples = exploration.forbidden(events.groups, asks)
     order = np.argsort(found[:, 0], kind="stable")
     told = _tuples(found, tuples, order, [*zip(asked, telling, strict=False)])
     begins, ends, lows, highs = found[order, :4].T.copy()
