@@ -54,7 +54,7 @@ NO_TERMS = ForbiddenTerms(np.empty((0, 3), np.int64), np.empty(0, np.int64))
 
 @njit(cache=True, nogil=True)
 def note_matches(
-    tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, told, found, tuples, size, used
+    tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, forbids, rows, tuples, size, used
 ):
     """Note the matches of a group that was explored.
 
@@ -66,9 +66,9 @@ def note_matches(
         What the exploration went by, and found.
     groups_lo, groups_hi, group
         The groups, by their first and then by their last events, and which.
-    told : ForbiddenTerms
+    forbids : ForbiddenTerms
         What is noted of a match.
-    found, tuples, size, used
+    rows, tuples, size, used
         int64 (room, 4 + terms): the first and last event, behind which event the gap around them must begin and beyond
         which it must not reach, and how many tuples each term tells; int64: these tuples; how many there are of both.
 
@@ -76,10 +76,10 @@ def note_matches(
     -------
     status
         0, or what there was no room for: nothing is noted of the group then.
-    found, tuples, size, used
+    rows, tuples, size, used
         Those with the matches of the group; in larger arrays if they need them.
     """
-    stated, lo, hi = told.stated, groups_lo[group], groups_hi[group]
+    stated, lo, hi = forbids.stated, groups_lo[group], groups_hi[group]
     whole_size, whole_used = size, used
     key = np.empty(4 + stated.shape[0], np.int64)
     for home in range((hi - lo) * tables[t.VARIABLES]):
@@ -87,7 +87,7 @@ def note_matches(
         while vertex >= 0:
             one, here = graph.rows[vertex], graph.complete[vertex]
             if here:
-                key[1] = _first_event(one, told.starts)
+                key[1] = _first_event(one, forbids.starts)
                 # of windows that hold it the first decides, which reaches back furthest
                 here = group == 0 or one[EVENT] >= groups_hi[group - 1] or key[1] < groups_lo[group - 1]
             begin = lists.ends[one[BRANCHES] - 1] if here and one[BRANCHES] else 0
@@ -98,17 +98,17 @@ def note_matches(
                     if status == HOLDS:
                         status = _note(tables, columns, lists, scratch, one, stated, key)
                     if status < 0:
-                        return status, found, tuples, whole_size, whole_used
+                        return status, rows, tuples, whole_size, whole_used
                     if status != HOLDS:
                         continue
-                    if size == found.shape[0]:
-                        found = _grown_rows(found)
-                    found[size, 0], found[size, 1] = key[1], one[EVENT]
-                    found[size, 2], found[size, 3] = key[2], key[3]
+                    if size == rows.shape[0]:
+                        rows = _grown_rows(rows)
+                    rows[size, 0], rows[size, 1] = key[1], one[EVENT]
+                    rows[size, 2], rows[size, 3] = key[2], key[3]
                     for i in range(stated.shape[0]):
                         number = key[4 + i]
                         low, high = lists.ends[number - 1] if number else 0, lists.ends[number]
-                        found[size, 4 + i] = high - low
+                        rows[size, 4 + i] = high - low
                         for k in range(low, high):
                             member = lists.values[k]
                             for v in range(lists.ends[member - 1], lists.ends[member]):
@@ -118,7 +118,7 @@ def note_matches(
                                 used += 1
                     size += 1
             vertex = np.int64(graph.link[vertex]) - 1
-    return np.int64(0), found, tuples, size, used
+    return np.int64(0), rows, tuples, size, used
 
 
 @njit(cache=True, nogil=True, _nrt=False)

@@ -45,8 +45,9 @@ class GroupGraphs(NamedTuple):
 
 @njit(cache=True, nogil=True, branching=True)
 def explore_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, notes, told
-):
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, notes,
+    forbids,
+):  # fmt: skip
     """Return the graphs of the groups from `first` to `last`, or what a NOT that forbids them asks of their matches.
 
     Parameters
@@ -55,7 +56,7 @@ def explore_groups(
         What the exploration goes by, and works in.
     groups_lo, groups_hi, first, last
         The groups.
-    notes, told
+    notes, forbids
         Whether matches are noted, in place of graphs, and what of them; see `ForbiddenTerms`.
 
     Returns
@@ -74,7 +75,7 @@ def explore_groups(
     group_of, group_end = np.empty(room, np.int32), np.empty(room, np.int32)
     offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
     begins = np.zeros((last - first + 1, 3), np.int64)
-    found, tuples = np.empty((64, 4 + told.stated.shape[0]), np.int64), np.empty(64, np.int64)
+    found, tuples = np.empty((64, 4 + forbids.stated.shape[0]), np.int64), np.empty(64, np.int64)
     vertex = edge = start = status = matches = used = 0
     group = first
     while group < last:
@@ -82,7 +83,7 @@ def explore_groups(
         status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
         if notes and status == 0:
             status, found, tuples, matches, used = note_matches(
-                tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, told, found, tuples,
+                tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, forbids, found, tuples,
                 matches, used,
             )  # fmt: skip
         if notes or status < 0:

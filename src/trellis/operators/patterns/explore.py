@@ -144,10 +144,10 @@ class Exploration:
         paths = _joined(found)
         return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
 
-    def forbidden(self, groups: Groups, told: ForbiddenTerms) -> tuple[Ints, Ints]:
+    def forbidden(self, groups: Groups, terms: ForbiddenTerms) -> tuple[Ints, Ints]:
         """Return all matches, and what terms tell of them; see `trellis.kernels.explore.forbidden.note_matches`."""
         room, found = self._room(groups, 0, len(groups)), []
-        for (_, *arrays), _ in self._explored(groups, 0, len(groups), room, told):
+        for (_, *arrays), _ in self._explored(groups, 0, len(groups), room, terms):
             found.append(arrays)
         matches, tuples = zip(*found, strict=True)
         return np.concatenate(matches), np.concatenate(tuples)
@@ -167,19 +167,19 @@ class Exploration:
             yield graphs, sizes
 
     def _explored(
-        self, groups: Groups, first: int, last: int, room: Room, told: ForbiddenTerms | None = None
+        self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None
     ) -> Iterator[tuple[list[Any], Ints]]:
         """Yield the graphs of groups, or what is told of their matches, and their numbers of events."""
         compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
-        if told is not None:
+        if terms is not None:
             order = np.lexsort((hi, lo))
             lo, hi = lo[order], hi[order]
         status = 1
         while status:
             status, at, *found = explore_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves,
-                room.graph, room.due, room.fresh, lo, hi, first, last, told is not None, told or NO_TERMS,
+                room.graph, room.due, room.fresh, lo, hi, first, last, terms is not None, terms or NO_TERMS,
             )  # fmt: skip
             yield found, hi[first:at] - lo[first:at]
             if status:
