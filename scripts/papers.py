@@ -58,7 +58,9 @@ def _about(results: dict[str, Any]) -> str:
     if not results["benchmarks"]:
         return "`make papers` has not been run."
     quick = sorted(part["name"] for part in results["benchmarks"] if part["quick"])
-    said = f"Ours: measured {results['date']} at commit `{results['commit']}` on {results['machine']}."
+    dates = sorted(part["date"] for part in results["benchmarks"])
+    when = dates[-1] if dates[0][:10] == dates[-1][:10] else f"from {dates[0]} to {dates[-1]}"
+    said = f"Ours: measured {when}, the last at commit `{results['commit']}`, on {results['machine']}."
     if results["loaded"]:
         said += (
             f" The machine had other work (load {results['load']}); ratios are of processor time where that is known."

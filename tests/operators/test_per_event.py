@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,12 @@ import pytest
 
 import trellis
 from trellis.errors import BindError, ListingRefused, UsageError
+from trellis.language.schema import Kind
+from trellis.operators.aggregates import Sum
+from trellis.operators.sums import SumColumn
+from trellis.operators.wide import WideNumbers
+from trellis.results.numbers import exact_columns
+from trellis.results.per_event import _shares
 
 ITEMS = (
     "COUNT(*), SHARE, BEGINS, ENDS, COUNT(s), MIN(LENGTH), MAX(LENGTH), AVG(LENGTH), SUM(s.x), AVG(s.y), MIN(s.x), "
@@ -96,10 +103,6 @@ def test_what_is_refused() -> None:
 @pytest.mark.parametrize("bits", [114, 170, 1000])
 def test_numbers_of_several_words_are_exact(bits: int) -> None:
     """Numbers of words, their text and their quotients are those of Python's own numbers."""
-    from trellis.operators.exact import WideNumbers
-    from trellis.results.numbers import exact_columns
-    from trellis.results.per_event import _shares
-
     dice = random.Random(5)
     numbers = [0, 1, 10**9 - 1, 10**9, 10**18, 2**53, 2**64 - 1, 2**64, 2**bits - 1]
     numbers += [10**38 - 1, 10**38, 10**45] if bits > 160 else []
@@ -117,6 +120,54 @@ def test_numbers_of_several_words_are_exact(bits: int) -> None:
     total = sum(numbers)
     shares = _shares(wide, np.zeros(len(numbers), np.int64), [total]).to_pylist()
     assert shares == [number / total for number in numbers]
+
+
+def _written(number: int, scale: int) -> str:
+    digits = str(abs(number)).rjust(scale + 1, "0")
+    return ("-" if number < 0 else "") + (f"{digits[:-scale]}.{digits[-scale:]}" if scale else digits)
+
+
+@pytest.mark.parametrize("bits", [50, 63, 64, 120, 700])
+def test_sums_in_columns_are_exact(bits: int) -> None:
+    """Signed numbers of words, added in runs, written and divided, are those of Python's own numbers."""
+    dice = random.Random(bits)
+    edges = [0, 1, -1, 2**bits - 1, 1 - 2**bits, 2 ** (bits - 1), -(2 ** (bits - 1)), 2**49 + 1, 3 * 2**48]
+    numbers = edges + [dice.choice([-1, 1]) * dice.getrandbits(dice.randint(1, bits)) for _ in range(2000)]
+    many = [dice.choice([0, 1, 2, 3, 7, dice.getrandbits(bits)]) for _ in numbers]
+    wide = WideNumbers.of_residues(bits, lambda prime: np.array([one % prime for one in numbers], np.uint64), 1, True)
+    assert wide.tolist() == numbers
+    assert [*wide.negative] == [one < 0 for one in numbers]
+    assert [*wide.positive] == [one > 0 for one in numbers]
+    assert wide.magnitudes().tolist() == [*map(abs, numbers)]
+    assert wide.doubled(75).tolist() == [one << 75 for one in numbers]
+    begins = np.array(sorted({0, *dice.sample(range(len(numbers)), 300)}))
+    runs = [sum(numbers[a:b]) for a, b in itertools.pairwise([*begins.tolist(), len(numbers)])]
+    assert wide.added(begins).tolist() == runs
+    both = WideNumbers.concat([wide, WideNumbers.of(many), wide.doubled(3)])
+    assert both.tolist() == numbers + many + [8 * one for one in numbers]
+    flags = np.zeros(len(numbers), np.bool_)
+    for unit in (Fraction(1), Fraction(1, 2**60), Fraction(1, 2**1070), Fraction(2**400), Fraction(1, 1000)):
+        sums = SumColumn(wide, WideNumbers.of(many), flags, flags, unit)
+        parts = zip(numbers, many, strict=True)
+        assert sums.means().to_pylist() == [Sum(one * unit, n).mean() for one, n in parts]
+        if unit.denominator != 1000:
+            parts = zip(numbers, many, strict=True)
+            assert sums.doubles().to_pylist() == [Sum(one * unit, n).value(Kind.DOUBLE) for one, n in parts]
+    for scale in (0, 4):
+        whole, text = exact_columns(wide, scale, np.array(many) > 0)
+        whole.validate(full=True)
+        text.validate(full=True)
+        there = [number if n else None for number, n in zip(numbers, many, strict=True)]
+        assert text.to_pylist() == [None if one is None else _written(one, scale) for one in there]
+        assert [None if one is None else int(Fraction(one) * 10**scale) for one in whole.to_pylist()] == [
+            None if one is None or abs(one) >= 10**38 else one for one in there
+        ]
+
+
+def test_what_is_skipped_is_listed_without_a_bound() -> None:
+    """AFTER MATCH keeps at most one result for each event."""
+    text = "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any AFTER MATCH SKIP PAST LAST AGGREGATE SUM(s.x), AVG(s.y)"
+    assert rows(f"{text} PER EVENT", table(60), max_trends=1) == rows(f"{text} PER EVENT", table(60))
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ class KernelDispatcher(CPUDispatcher):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._inner: set[tuple[Any, ...]] = set()
+        self.neighbours = False
 
     def enable_caching(self) -> None:
         """Keep what is compiled, and take what ships with Trellis."""
@@ -90,7 +91,7 @@ class KernelDispatcher(CPUDispatcher):
                 self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
             else:
                 self._cache_misses[sig] += 1
-                with _everything_inner(), quicker(), _no_garbage(), _told_if_long():
+                with _everything_inner(), quicker(), _no_garbage(), _told_if_long(), _neighbours(self.neighbours):
                     found = self._compile(args, return_type, inner=False)
                 self._cache.save_overload(sig, found)
             self._inner.discard(args)
@@ -149,6 +150,17 @@ def _everything_inner() -> Iterator[None]:
 
 
 @contextmanager
+def _neighbours(together: bool) -> Iterator[None]:
+    """Have LLVM put statements together that do the same with neighbours in memory, which Numba leaves out."""
+    before = config.SLP_VECTORIZE
+    config.SLP_VECTORIZE = int(together or before)
+    try:
+        yield
+    finally:
+        config.SLP_VECTORIZE = before
+
+
+@contextmanager
 def _no_garbage() -> Iterator[None]:
     """Collect no garbage: a compiler makes millions of objects that stay, and a quarter of its time would go there.
 
@@ -186,7 +198,9 @@ def _tell() -> None:
         print("Trellis: compiling, first time only.", file=sys.stderr, flush=True)
 
 
-def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **options: Any) -> Any:
+def njit(
+    function: Callable[..., Any] | None = None, *, cache: bool = False, neighbours: bool = False, **options: Any
+) -> Any:
     """Make a kernel of a function, as Numba's decorator of this name does.
 
     Parameters
@@ -195,14 +209,17 @@ def njit(function: Callable[..., Any] | None = None, *, cache: bool = False, **o
         The function; without it, a decorator is returned.
     cache
         Whether what is compiled is kept.
+    neighbours
+        Whether statements that do the same with neighbours in memory become one: they stand one behind another.
     options
         Those of Numba.
     """
     if function is None:
-        return lambda function: njit(function, cache=cache, **options)
+        return lambda function: njit(function, cache=cache, neighbours=neighbours, **options)
     if config.DISABLE_JIT:
         return function
     kernel = KernelDispatcher(function, {}, {"boundscheck": None, **options, "nopython": True})
+    kernel.neighbours = neighbours
     if cache:
         kernel.enable_caching()
     return kernel

@@ -8,6 +8,7 @@ from typing import Any
 
 from trellis.language.bound import COUNTING, Output
 from trellis.language.schema import Kind
+from trellis.operators.wide import nearest_ratio
 from trellis.plan.plan import Plan
 
 
@@ -37,20 +38,12 @@ class Sum:
         """Return the mean, rounded once."""
         if self.number == 0 or self.plus or self.minus:
             return None if self.number == 0 else self.value(Kind.DOUBLE)
-        return _nearest(self.total.numerator, self.total.denominator * self.number)
+        return nearest_ratio(self.total.numerator, self.total.denominator * self.number)
 
 
 def to_double(number: Fraction) -> float:
     """Return the nearest double, or an infinity."""
-    return _nearest(number.numerator, number.denominator)
-
-
-def _nearest(part: int, whole: int) -> float:
-    """Return the double nearest to a ratio: whole numbers are divided exactly, and need not be reduced before."""
-    try:
-        return part / whole
-    except OverflowError:
-        return float("inf") if part > 0 else float("-inf")
+    return nearest_ratio(number.numerator, number.denominator)
 
 
 @dataclass(frozen=True)

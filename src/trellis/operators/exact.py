@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,59 +93,6 @@ def _combined(tables: list[Residues], parts: list[int], product: int, signed: bo
         numbers = np.where(numbers > product // 2, numbers - product, numbers)
     found: list[int] = numbers.tolist()
     return found
-
-
-class WideNumbers(Sequence[int]):
-    """Whole numbers of any size, none of them negative, as words of 64 bits: no object for any of them.
-
-    Parameters
-    ----------
-    words : uint64, of two dimensions
-        The words of each number, the lowest first.
-    """
-
-    def __init__(self, words: Residues) -> None:
-        self.words = words
-
-    @classmethod
-    def of_residues(cls, bits: int, residues: Callable[[int], Residues], threads: int = 1) -> WideNumbers:
-        """Return the numbers, of so many bits at most, behind arrays of residues modulo primes of `LARGE` bits."""
-        from trellis.kernels.count.wide import words_of_residues  # late, as below: most counts go without
-
-        primes = primes_for(bits, LARGE)
-        with ThreadPoolExecutor(max(threads, 1)) as pool:
-            tables = np.stack(list(pool.map(residues, primes)))
-        inverses = np.array([[pow(p, -1, q) if p != q else 0 for q in primes] for p in primes], np.uint64)
-        words = np.empty((tables.shape[1], (LARGE * len(primes) + 63) // 64), np.uint64)
-        words_of_residues(tables, np.array(primes, np.uint64), inverses, words)
-        return cls(words[:, : max(2, (bits + 63) // 64)])
-
-    def __len__(self) -> int:
-        return len(self.words)
-
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[int]: ...
-
-    def __getitem__(self, place: int | slice) -> int | list[int]:
-        if isinstance(place, slice):
-            return self.taken(place).tolist()
-        return int.from_bytes(self.words[place].astype("<u8").tobytes(), "little")
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tolist())
-
-    def tolist(self) -> list[int]:
-        """Return the numbers."""
-        if not self.words[:, 1:].any():
-            return self.words[:, 0].tolist()
-        return [self[i] for i in range(len(self))]
-
-    def taken(self, rows: NDArray[np.int64] | slice) -> WideNumbers:
-        """Return some of the numbers."""
-        return WideNumbers(self.words[rows])
 
 
 def multiply_modulo(a: Residues, b: Residues, prime: int) -> Residues:

@@ -1,86 +1,91 @@
-"""AGGREGATE PER EVENT: the states of its items over the results that hold one event."""
+"""AGGREGATE PER EVENT: the states of its items over the results that hold one event, in columns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import rank_codes
-from trellis.events.columns.types import plain_value
 from trellis.events.slice import Ints
 from trellis.language.bound import COUNTING, Output
-from trellis.operators.aggregates import Sum, joined_state
-from trellis.operators.exact import WideNumbers
+from trellis.operators.sums import SumColumn
 from trellis.operators.weights import weigh
+from trellis.operators.wide import WideNumbers
 
 if TYPE_CHECKING:
     from trellis.operators.trends.through import TrendsThrough
 
+States: TypeAlias = WideNumbers | SumColumn | pa.Array  # of counts, of SUM and AVG, of MIN and MAX
+
 
 @dataclass(frozen=True)
 class EventNumbers:
-    """A row for each event of a group that is in a result: the number of results through it, and states over them.
+    """A row for each event of a group that is in a result: states over the results through it.
 
     Attributes
     ----------
     groups, events
         The group and the position of the event of each row.
-    counts
-        The number of results through it.
     states
-        For each item of AGGREGATE a list with the state of each row; see `trellis.operators.aggregates`.
+        For each item of AGGREGATE a column with the state of each row.
     """
 
     groups: Ints
     events: Ints
-    counts: Sequence[int]
-    states: Sequence[Sequence[Any]]
+    states: Sequence[States]
 
     def chosen(self, rows: Ints) -> EventNumbers:
         """Return some rows."""
-        places = rows.tolist()
+        return EventNumbers(self.groups[rows], self.events[rows], [_taken(states, rows) for states in self.states])
 
-        def picked(column: Sequence[Any]) -> Sequence[Any]:
-            return column.taken(rows) if isinstance(column, WideNumbers) else [column[i] for i in places]
 
-        return EventNumbers(self.groups[rows], self.events[rows], picked(self.counts), [*map(picked, self.states)])
+def _taken(states: States, rows: Ints) -> States:
+    return states.take(pa.array(rows)) if isinstance(states, pa.Array) else states.taken(rows)
 
 
 def numbers_through(through: TrendsThrough, outputs: Sequence[Output], columns: Mapping[str, pa.Array]) -> EventNumbers:
     """Return the rows of the trends through each event, counted without listing them."""
-    counts = through.counts()
-    states = [_states(output, through, columns, counts) for output in outputs]
-    return EventNumbers(through.groups, through.events, counts, states)
+    known: dict[Any, States] = {}  # several items need the same
+    states = [_states(output, through, columns, known) for output in outputs]
+    return EventNumbers(through.groups, through.events, states)
 
 
 def _states(
-    output: Output, through: TrendsThrough, columns: Mapping[str, pa.Array], counts: Sequence[int]
-) -> Sequence[Any]:
+    output: Output, through: TrendsThrough, columns: Mapping[str, pa.Array], known: dict[Any, States]
+) -> States:
     function = output.function
     if function == "SHARE" or (function == "COUNT" and output.variable is None):
-        return counts
+        return _once(known, "COUNT", through.counts)
     if function in ("BEGINS", "ENDS"):
         return through.counts(function)
     if output.column is None:
         if function in ("MIN", "MAX"):
-            return through.lengths(function == "MAX").tolist()
-        lengths = through.sums(lambda _: np.ones((1, through.size), np.uint64), 1)[0]
+            return pa.array(through.lengths(function == "MAX"))
+        lengths = _once(known, "LENGTH", lambda: through.sums(lambda _: np.ones((1, through.size), np.uint64), 1)[0])
         if function == "COUNT":
             return lengths
-        return [Sum(Fraction(total), count) for total, count in zip(lengths, counts, strict=True)]
+        none = np.zeros(len(lengths), np.bool_)
+        return SumColumn(
+            cast(WideNumbers, lengths), cast(WideNumbers, _once(known, "COUNT", through.counts)), none, none
+        )
     column = columns[output.column.name]
     if function in ("MIN", "MAX"):
         return values_of_codes(column, through.extremes(rank_codes([column])[0], function == "MAX"))
-    return _sums(column, through)
+    return _once(known, output.column.name, lambda: _sums(column, through))
 
 
-def _sums(column: pa.Array, through: TrendsThrough) -> Sequence[Sum]:
+def _once(known: dict[Any, States], key: tuple[str, str] | str, make: Callable[[], States]) -> States:
+    if key not in known:
+        known[key] = make()
+    return known[key]
+
+
+def _sums(column: pa.Array, through: TrendsThrough) -> SumColumn:
     weight = weigh(column)
     flags = [weight.present]
     if weight.infinite.any():
@@ -91,19 +96,15 @@ def _sums(column: pa.Array, through: TrendsThrough) -> Sequence[Sum]:
         return np.concatenate([weight.modulo(prime)[None], others])
 
     totals, numbers, *infinite = through.sums(residues, weight.bits)
-    signs = [[number > 0 for number in row] for row in infinite] or [[False] * len(totals)] * 2
-    return [
-        Sum(total * weight.unit, number, plus, minus)
-        for total, number, plus, minus in zip(totals, numbers, *signs, strict=True)
-    ]
+    plus, minus = [own.positive for own in infinite] or [np.zeros(len(totals), np.bool_)] * 2
+    return SumColumn(totals, numbers.magnitudes(), plus, minus, weight.unit)
 
 
-def values_of_codes(column: pa.Array, codes: Ints) -> Sequence[Any]:
-    """Return the values that codes of `rank_codes` stand for; None for -1."""
-    own = rank_codes([column])[0]
-    known, places = np.unique(own, return_index=True)
-    values = {int(code): plain_value(column[int(at)]) for code, at in zip(known, places, strict=True) if code >= 0}
-    return [values.get(code) for code in codes.tolist()]
+def values_of_codes(column: pa.Array, codes: Ints) -> pa.Array:
+    """Return the values that codes of `rank_codes` stand for; NULL for -1."""
+    known, places = np.unique(rank_codes([column])[0], return_index=True)
+    at = places[np.minimum(np.searchsorted(known, codes), len(known) - 1)] if len(known) else codes
+    return column.take(pa.array(at, mask=codes < 0))
 
 
 def join_rows(outputs: Sequence[Output], parts: Sequence[EventNumbers], events: int) -> EventNumbers:
@@ -112,27 +113,23 @@ def join_rows(outputs: Sequence[Output], parts: Sequence[EventNumbers], events: 
         return parts[0]
     groups = np.concatenate([np.empty(0, np.int64), *(part.groups for part in parts)])
     places = np.concatenate([np.empty(0, np.int64), *(part.events for part in parts)])
-    counts = [count for part in parts for count in part.counts]
-    states = [[one for part in parts for one in part.states[i]] for i in range(len(outputs))]
     keys = groups * max(events, 1) + places
     order = np.argsort(keys, kind="stable")
-    found = EventNumbers(groups, places, counts, states).chosen(order)
     begins = np.flatnonzero(np.concatenate([[True], np.diff(keys[order]) > 0])) if len(order) else order
-    if len(begins) == len(order):
-        return found
-    joined = [_joined(output, column, begins) for output, column in zip(outputs, found.states, strict=True)]
-    return EventNumbers(found.groups[begins], found.events[begins], _added(found.counts, begins), joined)
+    states = [_joined(output, [part.states[i] for part in parts], order, begins) for i, output in enumerate(outputs)]
+    return EventNumbers(groups[order][begins], places[order][begins], states)
 
 
-def _joined(output: Output, states: Sequence[Any], begins: Ints) -> Sequence[Any]:
-    """Return one state for each run of them."""
+def _joined(output: Output, parts: Sequence[States], order: Ints, begins: Ints) -> States:
+    """Return one state for each run of the states of several columns in an order."""
     if output.function in (*COUNTING, "SHARE"):
-        return _added(states, begins)
-    ends = [*begins[1:].tolist(), len(states)]
-    return [joined_state(output, list(states[a:b])) for a, b in zip(begins.tolist(), ends, strict=True)]
-
-
-def _added(numbers: Sequence[int], begins: Ints) -> list[int]:
-    """Return the sum of each run of numbers of any size."""
-    known: list[int] = np.add.reduceat(np.array(numbers, object), begins).tolist()
-    return known
+        return WideNumbers.concat(cast(Sequence[WideNumbers], parts)).taken(order).added(begins)
+    if output.function in ("SUM", "AVG"):
+        return SumColumn.concat(cast(Sequence[SumColumn], parts)).taken(order).added(begins)
+    if not len(begins):
+        return pa.nulls(0)
+    values = pa.concat_arrays(parts)
+    codes, greatest = rank_codes([values])[0][order], output.function == "MAX"
+    none = -1 if greatest else len(codes)
+    best = (np.maximum if greatest else np.minimum).reduceat(np.where(codes < 0, none, codes), begins)
+    return values_of_codes(values, np.where(best == none, -1, best))

@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import DataError
-from trellis.operators.exact import Residues
+from trellis.operators.exact import Residues, multiply_modulo
+from trellis.operators.wide import WideNumbers
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,27 @@ class Weight:
     infinite: NDArray[np.int8]
 
     def modulo(self, prime: int) -> Residues:
-        """Return the whole numbers modulo a prime below 2**31."""
-        p = np.int64(prime)
-        word = np.int64(pow(2, 64, prime))
-        value = ((self.high % p) * word + (self.low % np.uint64(prime)).astype(np.int64)) % p
-        powers = np.array([pow(2, k, prime) for k in range(int(self.shift.max(initial=0)) + 1)], np.int64)
-        return (value * powers[self.shift] % p).astype(np.uint64)
+        """Return the whole numbers modulo a prime below 2**32, or one a little below 2**58."""
+        word = np.uint64(pow(2, 64, prime))
+        high = (self.high % np.int64(prime)).astype(np.uint64)
+        value = multiply_modulo(high, np.full(len(high), word), prime) + self.low % np.uint64(prime)
+        if not self.shift.any():
+            return value % np.uint64(prime)
+        powers = np.array([pow(2, k, prime) for k in range(int(self.shift.max()) + 1)], np.uint64)
+        return multiply_modulo(value % np.uint64(prime), powers[self.shift], prime)
+
+    def whole(self) -> WideNumbers:
+        """Return the whole numbers."""
+        words = np.empty((len(self.low), self.bits // 64 + 1), np.uint64)
+        high, up, skipped = self.high.view(np.uint64), (self.shift % 64).astype(np.uint64), self.shift // 64
+        sign, zero = (self.high >> 63).view(np.uint64), np.uint64(0)
+        below = np.zeros(len(words), np.uint64)
+        for place in range(words.shape[1]):
+            at = place - skipped
+            own = np.where(at < 0, zero, np.where(at == 0, self.low, np.where(at == 1, high, sign)))
+            words[:, place] = own << up | np.where(up > 0, below >> (np.uint64(64) - up) % np.uint64(64), zero)
+            below = own
+        return WideNumbers(words, signed=True)
 
 
 def weigh(column: pa.Array) -> Weight:
@@ -46,7 +62,8 @@ def weigh(column: pa.Array) -> Weight:
         column = column.cast(pa.int64())
     if pa.types.is_integer(column.type):
         values = column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        return Weight(values >> 63, values.view(np.uint64), flat, Fraction(1), 64, present, none)
+        bits = 1 + max(int(values.max(initial=0)), -int(values.min(initial=0))).bit_length()
+        return Weight(values >> 63, values.view(np.uint64), flat, Fraction(1), bits, present, none)
     if pa.types.is_decimal(column.type):
         high, low = decimal_words(column)
         return Weight(high, low, flat, Fraction(1, 10**column.type.scale), 128, present, none)

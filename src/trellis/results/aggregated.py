@@ -54,7 +54,7 @@ def aggregate_answer(plan: Plan, maker: RowMaker, operator: QueryOperator, max_t
 
     numbers = None if needs_listing(bound) else operator.per_event()
     if numbers is None:
-        _refuse_many(sum(operator.counts), max_trends)
+        _refuse_many(sum(operator.counts), None if bound.after_match is not None else max_trends)
         numbers = ListedNumbers(plan, RowMaker(plan, operator.events)).of(operator)
     return per_event_table(plan, maker, numbers, operator.counts)
 

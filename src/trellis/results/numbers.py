@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.digits import digits_of
@@ -22,6 +23,7 @@ from trellis.results.taken import MOST_BYTES, present
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
+    from trellis.operators.wide import WideNumbers
 
 LARGEST = 10**38
 EXACT = Context(prec=100_000)
@@ -123,17 +125,29 @@ def aggregate_table(plan: Plan, lead: list[pa.Array], numbers: Sequence[Aggregat
     return pa.Table.from_arrays(columns, schema=aggregate_schema(plan.bound))
 
 
-def exact_columns(values: Sequence[Any], scale: int) -> list[pa.Array]:
-    """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits."""
-    from trellis.operators.exact import WideNumbers  # late: counts go without
+def exact_columns(values: Sequence[Any], scale: int, valid: NDArray[np.bool_] | None = None) -> list[pa.Array]:
+    """Return exact numbers as decimals (NULL beyond 38 digits) and as text with all digits.
+
+    Parameters
+    ----------
+    values
+        The numbers; `WideNumbers` are units of the last digit.
+    scale
+        The digits behind the point.
+    valid
+        Which of `WideNumbers` are there; the others are NULL.
+    """
+    from trellis.operators.wide import WideNumbers  # late: counts go without
 
     words = _words(values) if scale == 0 and not isinstance(values, WideNumbers) else None
     if words is not None:
         values = WideNumbers(words)
-    if isinstance(values, WideNumbers) and scale == 0:
-        found = _written(values.words)
+    if isinstance(values, WideNumbers):
+        found = _written(values, scale, valid)
         if found is not None:
             return found
+        there = [True] * len(values) if valid is None else valid.tolist()
+        values = [Fraction(value, 10**scale) if own else None for value, own in zip(values, there, strict=True)]
     decimals: list[Decimal | None] = []
     texts: list[str | None] = []
     for value in values:
@@ -157,19 +171,35 @@ def _words(values: Sequence[Any]) -> NDArray[np.uint64] | None:
         return None
 
 
-def _written(words: NDArray[np.uint64]) -> list[pa.Array] | None:
+def _written(values: WideNumbers, scale: int, valid: NDArray[np.bool_] | None) -> list[pa.Array] | None:
     """Return `exact_columns` of numbers that are there as words; None where all digits are longer than Arrow allows."""
     from trellis.kernels.count.wide import write_digits
 
+    words, negative = values.magnitudes().words, values.negative
     number, room = len(words), 20 * words.size
-    if room > MOST_BYTES:
+    if room + number * (scale + 2) > MOST_BYTES:
         return None
     ends, texts = np.empty(number + 1, np.int32), np.empty(room, np.uint8)
     decimals, known = np.zeros((number, 2), np.uint64), np.empty(number, np.bool_)
     used = write_digits(np.ascontiguousarray(words), ends, texts, decimals, known)
-    valid = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
     digits = pa.StringArray.from_buffers(number, pa.py_buffer(ends), pa.py_buffer(texts[:used]))
-    return [pa.Array.from_buffers(COUNT, number, [valid, pa.py_buffer(decimals)]), digits]
+    if scale:
+        digits = pc.utf8_lpad(digits, scale + 1, "0")
+        parts = (pc.utf8_slice_codeunits(digits, 0, -scale), pc.utf8_slice_codeunits(digits, -scale))
+        digits = pc.binary_join_element_wise(*parts, ".")
+    if negative.any():
+        signs = pc.if_else(pa.array(negative), "-", "")
+        digits = pc.binary_join_element_wise(signs, digits, "")
+        turned = ~decimals[negative]
+        turned[:, 0] += np.uint64(1)
+        turned[:, 1] += turned[:, 0] == 0
+        decimals[negative] = turned
+    if valid is not None:
+        known &= valid
+        digits = pc.if_else(pa.array(valid), digits, None)
+    mask = None if known.all() else pa.py_buffer(np.packbits(known, bitorder="little"))
+    whole = pa.Array.from_buffers(pa.decimal128(38, scale), number, [mask, pa.py_buffer(decimals)])
+    return [whole, digits]
 
 
 def exact_text(whole: int, scale: int) -> str:

@@ -1,4 +1,4 @@
-"""Counts tasks of the shape `Tails` several at a time: windows that overlap share a way through the events."""
+"""Counts tasks of the index several at a time: windows and spans that overlap share a way through the events."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from trellis.kernels.count.algebra import add, gather, settle, step
 from trellis.kernels.jit import njit
 
-ABREAST = 8  # tasks that go through the events together; written out, so that they become wide loads and stores
+ABREAST = 16  # tasks that go through the events together; written out, so that they become wide loads and stores
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, neighbours=True)
 def count_abreast(algebra, shape, events, tasks):
-    """Count as `count` does, for tasks of the shape `Tails`, `ABREAST` tasks of one part at a time.
+    """Count as `count` does, for tasks of the shape `Segments`, `ABREAST` tasks of one part at a time.
 
     The tasks of a part follow one another with rising `lo` and `hi`; each node of the tree is a row of columns, one for
     each task.
@@ -40,7 +40,8 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
     nearest, latest, usable, later = events.nearest, events.latest, events.usable, events.later
     place, first, last, own, own_end = shape.place, shape.first, shape.last, shape.own, shape.own_end
     lo, x = tasks.lo[t], tasks.hi[behind - 1] - 1
-    inner_lo, inner_hi = tasks.lo[behind - 1], tasks.hi[t]
+    ranges = first.shape[0]
+    inner_lo, inner_hi, outer_hi, inner_end = tasks.lo[behind - 1], tasks.hi[t], tasks.hi[behind - 1], first_ends.max()
     row = np.full(ABREAST, algebra.zero)
     rows = np.full((16, ABREAST), algebra.zero)
     while x >= lo:
@@ -51,41 +52,60 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
             rows = np.full((x - begin + 1, ABREAST), algebra.zero)
         for y in range(begin, x + 1):
             v = y + offset
-            end = np.int64(last[v])
             r0 = r1 = r2 = r3 = r4 = r5 = r6 = r7 = algebra.zero
-            i = end - first[v]
-            while i > 0:
-                node = np.uintp(end - i)
-                r0 = gather(algebra, r0, tree[node, 0])
-                r1 = gather(algebra, r1, tree[node, 1])
-                r2 = gather(algebra, r2, tree[node, 2])
-                r3 = gather(algebra, r3, tree[node, 3])
-                r4 = gather(algebra, r4, tree[node, 4])
-                r5 = gather(algebra, r5, tree[node, 5])
-                r6 = gather(algebra, r6, tree[node, 6])
-                r7 = gather(algebra, r7, tree[node, 7])
-                i &= i - 1
+            r8 = r9 = r10 = r11 = r12 = r13 = r14 = r15 = algebra.zero
+            for r in range(ranges):
+                end = np.int64(last[r, v])
+                i = end - first[r, v]
+                while i > 0:
+                    node = np.uintp(end - i)
+                    r0 = gather(algebra, r0, tree[node, 0])
+                    r1 = gather(algebra, r1, tree[node, 1])
+                    r2 = gather(algebra, r2, tree[node, 2])
+                    r3 = gather(algebra, r3, tree[node, 3])
+                    r4 = gather(algebra, r4, tree[node, 4])
+                    r5 = gather(algebra, r5, tree[node, 5])
+                    r6 = gather(algebra, r6, tree[node, 6])
+                    r7 = gather(algebra, r7, tree[node, 7])
+                    r8 = gather(algebra, r8, tree[node, 8])
+                    r9 = gather(algebra, r9, tree[node, 9])
+                    r10 = gather(algebra, r10, tree[node, 10])
+                    r11 = gather(algebra, r11, tree[node, 11])
+                    r12 = gather(algebra, r12, tree[node, 12])
+                    r13 = gather(algebra, r13, tree[node, 13])
+                    r14 = gather(algebra, r14, tree[node, 14])
+                    r15 = gather(algebra, r15, tree[node, 15])
+                    i &= i - 1
             at = y - begin
-            inside = columns == ABREAST and inner_lo <= y and nearest[y] < inner_hi and not every
-            if inside and (not t <= starts[y] < behind if single else latest[y] >= inner_lo):
-                # In the range of every column, where none of them starts or ends.
-                rows[at, 0] = settle(algebra, r0)
-                rows[at, 1] = settle(algebra, r1)
-                rows[at, 2] = settle(algebra, r2)
-                rows[at, 3] = settle(algebra, r3)
-                rows[at, 4] = settle(algebra, r4)
-                rows[at, 5] = settle(algebra, r5)
-                rows[at, 6] = settle(algebra, r6)
-                rows[at, 7] = settle(algebra, r7)
+            inside = inner_lo <= y < inner_hi and usable[y]
+            ends = every or (nearest[y] >= outer_hi and y >= inner_end)
+            if (
+                inside
+                and (ends or (not every and nearest[y] < inner_hi))
+                and (not t <= starts[y] < behind if single else latest[y] >= inner_lo and not every)
+            ):
+                # In the range of every column, where none of them starts, and all may end or none.
+                rows[at, 0] = step(algebra, settle(algebra, r0), ends)
+                rows[at, 1] = step(algebra, settle(algebra, r1), ends)
+                rows[at, 2] = step(algebra, settle(algebra, r2), ends)
+                rows[at, 3] = step(algebra, settle(algebra, r3), ends)
+                rows[at, 4] = step(algebra, settle(algebra, r4), ends)
+                rows[at, 5] = step(algebra, settle(algebra, r5), ends)
+                rows[at, 6] = step(algebra, settle(algebra, r6), ends)
+                rows[at, 7] = step(algebra, settle(algebra, r7), ends)
+                rows[at, 8] = step(algebra, settle(algebra, r8), ends)
+                rows[at, 9] = step(algebra, settle(algebra, r9), ends)
+                rows[at, 10] = step(algebra, settle(algebra, r10), ends)
+                rows[at, 11] = step(algebra, settle(algebra, r11), ends)
+                rows[at, 12] = step(algebra, settle(algebra, r12), ends)
+                rows[at, 13] = step(algebra, settle(algebra, r13), ends)
+                rows[at, 14] = step(algebra, settle(algebra, r14), ends)
+                rows[at, 15] = step(algebra, settle(algebra, r15), ends)
                 continue
-            row[0] = r0
-            row[1] = r1
-            row[2] = r2
-            row[3] = r3
-            row[4] = r4
-            row[5] = r5
-            row[6] = r6
-            row[7] = r7
+            row[0], row[1], row[2], row[3] = r0, r1, r2, r3
+            row[4], row[5], row[6], row[7] = r4, r5, r6, r7
+            row[8], row[9], row[10], row[11] = r8, r9, r10, r11
+            row[12], row[13], row[14], row[15] = r12, r13, r14, r15
             for z in range(columns):
                 value = algebra.zero
                 if usable[y] and los[z] <= y < his[z]:
@@ -102,9 +122,14 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                 at = y - begin
                 r0, r1, r2, r3 = rows[at, 0], rows[at, 1], rows[at, 2], rows[at, 3]
                 r4, r5, r6, r7 = rows[at, 4], rows[at, 5], rows[at, 6], rows[at, 7]
+                r8, r9, r10, r11 = rows[at, 8], rows[at, 9], rows[at, 10], rows[at, 11]
+                r12, r13, r14, r15 = rows[at, 12], rows[at, 13], rows[at, 14], rows[at, 15]
                 zero = algebra.zero  # few events of a span lead to where its trends may end
-                front = r0 == zero and r1 == zero and r2 == zero and r3 == zero
-                if front and r4 == zero and r5 == zero and r6 == zero and r7 == zero:
+                zero0 = r0 == zero and r1 == zero and r2 == zero and r3 == zero
+                zero1 = r4 == zero and r5 == zero and r6 == zero and r7 == zero
+                zero2 = r8 == zero and r9 == zero and r10 == zero and r11 == zero
+                zero3 = r12 == zero and r13 == zero and r14 == zero and r15 == zero
+                if zero0 and zero1 and zero2 and zero3:
                     continue
                 while i <= size:
                     node = np.uintp(end - i)
@@ -116,13 +141,17 @@ def _pass_abreast(algebra, shape, events, tasks, t, behind, tree, totals):
                     t5 = add(algebra, tree[node, 5], r5)
                     t6 = add(algebra, tree[node, 6], r6)
                     t7 = add(algebra, tree[node, 7], r7)
-                    tree[node, 0] = t0
-                    tree[node, 1] = t1
-                    tree[node, 2] = t2
-                    tree[node, 3] = t3
-                    tree[node, 4] = t4
-                    tree[node, 5] = t5
-                    tree[node, 6] = t6
-                    tree[node, 7] = t7
+                    t8 = add(algebra, tree[node, 8], r8)
+                    t9 = add(algebra, tree[node, 9], r9)
+                    t10 = add(algebra, tree[node, 10], r10)
+                    t11 = add(algebra, tree[node, 11], r11)
+                    t12 = add(algebra, tree[node, 12], r12)
+                    t13 = add(algebra, tree[node, 13], r13)
+                    t14 = add(algebra, tree[node, 14], r14)
+                    t15 = add(algebra, tree[node, 15], r15)
+                    tree[node, 0], tree[node, 1], tree[node, 2], tree[node, 3] = t0, t1, t2, t3
+                    tree[node, 4], tree[node, 5], tree[node, 6], tree[node, 7] = t4, t5, t6, t7
+                    tree[node, 8], tree[node, 9], tree[node, 10], tree[node, 11] = t8, t9, t10, t11
+                    tree[node, 12], tree[node, 13], tree[node, 14], tree[node, 15] = t12, t13, t14, t15
                     i += i & -i
         x = begin - 1

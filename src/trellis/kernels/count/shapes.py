@@ -67,6 +67,16 @@ class Ranges(NamedTuple):
     reach: np.ndarray
 
 
+class Segments(NamedTuple):
+    """As `Tails`, with several first vertices and ends of an event, a row for each."""
+
+    place: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    own: np.ndarray
+    own_end: np.ndarray
+
+
 class Pairs(NamedTuple):
     """As `Tails`; besides `above[y] > below[x]`. The events of each part of the index are sorted by both, falling.
 

@@ -227,7 +227,7 @@ class _ArrivalVertices:
             lay_out(begin, end, offset, given.offset, self.events, self.arrival, np.array(wanted), values, base, out)
 
         most = max([1, *(self._ranges_from(steps, p) for p in range(len(self.graph.positions)))])
-        tails = most == 1 and all(step.own is not None for step in steps.values())
+        tails = all(step.own is not None for step in steps.values())
         place = np.full(total, -1, np.int32)
         own, own_end = (np.zeros(total if tails else 0, np.int32) for _ in range(2))
         first, last = (np.zeros((most, total), np.int32) for _ in range(2))
@@ -247,11 +247,11 @@ class _ArrivalVertices:
         width = widths.sum(axis=0)
         shape = (
             shapes.Tails(place, first[0], last[0], own, own_end)
-            if tails
+            if tails and most == 1
             else shapes.Ranges(place, first, last, np.empty(0, np.int64))
         )
-        parts = Parts(begin, end, offset, width, given.of_task)
-        return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts)
+        parts, segments = Parts(begin, end, offset, width, given.of_task), (own, own_end) if tails else (None, None)
+        return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts, *segments)
 
     def first_ends(self, steps: dict[tuple[int, int], _Step], events: Slice, starts: Ints, every: bool) -> Ints:
         """Return for vertices that begin a span the first at which what could not also begin earlier may end."""

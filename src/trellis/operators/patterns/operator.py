@@ -27,6 +27,7 @@ from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.structure import PatternPart, PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
+from trellis.operators.sums import SumColumn
 from trellis.operators.trends.operator import TrendOperator, picks_sooner
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         """Return the states of AGGREGATE of each group."""
         outputs = [named.output for named in self.plan.bound.aggregates]
         inner = replace(self.plan.bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
-        indexed = None if self._asks_for_members(outputs) else self.indexed
+        indexed = None if self._asks_for_members(outputs) else self.structure.counting
         parts = self.structure.all_parts() if indexed is None else [indexed]
         found = [
             numbers
@@ -83,11 +84,11 @@ class PatternOperator(StructuredOperator[PatternStructure]):
                 own = part.vertices.variables[numbers.events] == self.structure.variables.codes[var]
                 numbers = numbers.chosen(np.flatnonzero(own))
             states = [
-                [_outer_state(output, state) for state in column] if _counts_events(output) else column
+                column.numbers if isinstance(column, SumColumn) and _counts_events(output) else column
                 for output, column in zip(outputs, numbers.states, strict=True)
             ]
             events = np.asarray(part.vertices.events)[numbers.events].astype(np.int64)
-            found.append(EventNumbers(numbers.groups + part.first, events, numbers.counts, states))
+            found.append(EventNumbers(numbers.groups + part.first, events, states))
         return join_rows(outputs, found, len(self.events))
 
     def _asks_for_members(self, outputs: Sequence[Output]) -> bool:

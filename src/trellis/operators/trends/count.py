@@ -41,6 +41,10 @@ class SuccessorRelation(Protocol):
     def one_segment(self) -> bool:
         """Whether the shape is `Tails`, with the vertices of a part in one segment."""
 
+    @property
+    def segments(self) -> shapes.Segments | None:
+        """The shape, where the successors of every event reach to the ends of segments."""
+
     def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks as the passes take them."""
 
@@ -48,7 +52,7 @@ class SuccessorRelation(Protocol):
 class GraphRelation:
     """The relation of an event graph."""
 
-    one_segment = False
+    one_segment, segments = False, None
 
     def __init__(self, events: Slice, graph: EventGraph) -> None:
         self.shape = EdgeLists(graph.offsets, graph.successors)
@@ -102,9 +106,8 @@ class Counter:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
         if divided is None:
-            totals[order] = self._on_threads(
-                sorted_, lambda some: count_abreast(algebra, shape, events, some)
-            )  # fmt: skip
+            segments = self.relation.segments
+            totals[order] = self._on_threads(sorted_, lambda some: count_abreast(algebra, segments, events, some))
         else:
             from trellis.kernels.count.divided import count_divided  # windows never need it
 
@@ -113,9 +116,11 @@ class Counter:
 
     def _in_order(self, tasks: TrendTasks) -> tuple[NDArray[np.int64] | None, TrendTasks, tuple[Any, ...] | None]:
         """Return the order in which tasks are counted several at a time, if so, these, and what divided take."""
-        shape, given = self.relation.shape, self.relation.tasks(tasks)
+        given = self.relation.tasks(tasks)
         divided = self._by_division(given)
-        if divided is None and not isinstance(shape, shapes.Tails):
+        segments = self.relation.segments
+        nodes = 0 if segments is None else len(segments.first) * int(given.width.max(initial=0)).bit_length()
+        if divided is None and not 0 < nodes <= ADDED:
             return None, tasks, None
         order = np.lexsort((given.lo, given.part, given.offset))
         parts = 1 + np.count_nonzero(np.diff(given.part[order]) | np.diff(given.offset[order])) if len(order) else 0

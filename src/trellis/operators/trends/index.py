@@ -83,6 +83,8 @@ class AttributeIndex:
         What the passes know of each event.
     parts
         The parts of the index.
+    own, own_end
+        Begin and end of the segments of events, where the shape is `Ranges` that reach to the end of segments.
     """
 
     kind: str
@@ -90,6 +92,8 @@ class AttributeIndex:
     shape: Shape
     events: shapes.EventNeighbours
     parts: Parts
+    own: Small | None = None
+    own_end: Small | None = None
 
     def tasks(self, tasks: TrendTasks) -> shapes.PassTasks:
         """Return tasks, all or some of those that the index was built for, as the passes take them."""
@@ -109,6 +113,16 @@ class AttributeIndex:
     def tails(self) -> bool:
         """Whether the successors of every event reach to the end of a segment."""
         return isinstance(self.shape, shapes.Tails)
+
+    @property
+    def segments(self) -> shapes.Segments | None:
+        """The shape, where the successors of every event reach to the ends of segments."""
+        shape = self.shape
+        if isinstance(shape, shapes.Tails):
+            return shapes.Segments(shape.place, shape.first[None], shape.last[None], shape.own, shape.own_end)
+        if self.own is None or self.own_end is None or not isinstance(shape, shapes.Ranges):
+            return None
+        return shapes.Segments(shape.place, shape.first, shape.last, self.own, self.own_end)
 
     @property
     def one_segment(self) -> bool:

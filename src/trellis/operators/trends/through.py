@@ -7,7 +7,7 @@ around. Nothing is listed, and numbers of any size are exact: they are put toget
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,17 +19,18 @@ from trellis.events.slice import Ints
 from trellis.kernels.count import passes
 from trellis.kernels.count.algebra import NO_PATH, Floats, Lengths, Modulo, lengths, modulo
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
-from trellis.operators.exact import SMALL, WideNumbers, multiply_modulo, reconstruct
+from trellis.operators.exact import multiply_modulo
 from trellis.operators.trends.count import GraphRelation
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, mirrored_index
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.operators.wide import EXACT, WideNumbers
 
 if TYPE_CHECKING:
     from trellis.operators.trends.structure import TrendStructure
 
-EXACT = 1 << 53  # numbers below are exact as doubles
 ROWS_AT_ONCE = 1 << 22  # pairs of a task and one of its events that are worked on together
+PART = 29  # bits of residues that are added apart, where many are added
 
 Weights = Callable[[int], NDArray[np.uint64]]
 Algebra = Floats | Modulo | Lengths
@@ -163,7 +164,7 @@ class TrendsThrough:
 
     # --- Numbers ----------------------------------------------------------------------------------------------
 
-    def counts(self, which: str = "COUNT") -> Sequence[int]:
+    def counts(self, which: str = "COUNT") -> WideNumbers:
         """Return the exact number of trends through the event of each row.
 
         Parameters
@@ -172,43 +173,40 @@ class TrendsThrough:
             `COUNT`: all of them; `BEGINS`, `ENDS`: only those that begin, or end, with the event.
         """
         rows, of_pair = self._keys
-        bits = self._largest.bit_length()
         if self._largest < EXACT:
             exact = [np.multiply(*chunk.edged(which, chunk.back, chunk.forth))[chunk.alive] for chunk in self._parts]
-            small = np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)).astype(np.uint64)
-            return WideNumbers(small.reshape(-1, 1))
+            return WideNumbers.of(np.bincount(of_pair, np.concatenate([np.empty(0), *exact]), len(rows)))
+        bits = self._largest.bit_length()
+        return WideNumbers.of_residues(bits, lambda prime: self._residues(prime, which=which)[0], self._threads)
 
-        def residues(prime: int) -> NDArray[np.uint64]:
-            return self._residues(prime, which=which)
-
-        if not self._single:
-            return WideNumbers.of_residues(bits, lambda prime: residues(prime)[0], self._threads)
-        return reconstruct(bits, residues, False, SMALL, self._threads)[0]
-
-    def sums(self, weights: Weights, bits: int) -> list[list[int]]:
+    def sums(self, weights: Weights, bits: int) -> list[WideNumbers]:
         """Return for each row the exact sums, over the trends through its event, of the weights of all their events.
 
         `weights` gives for a prime the weights of all events modulo it, one row a kind of weight.
         """
         most = self._largest.bit_length() + (len(self._events) + 1).bit_length() + bits + 2
-        return reconstruct(most, lambda prime: self._residues(prime, weights(prime)), True, SMALL, self._threads)
+        found = WideNumbers.of_residues(
+            most, lambda prime: self._residues(prime, weights(prime)).ravel(), self._threads, signed=True
+        )
+        rows, kinds = len(self._keys[0]), len(weights(3))
+        return [found.taken(slice(kind * rows, (kind + 1) * rows)) for kind in range(kinds)]
 
     def _residues(
         self, prime: int, weights: NDArray[np.uint64] | None = None, which: str = "COUNT"
     ) -> NDArray[np.uint64]:
         algebra = modulo(prime)
         kinds = 1 if weights is None else len(weights)
-        rows, of_pair = self._keys
-        table, place = np.zeros((kinds, len(rows)), np.uint64), 0
+        table = _Residues(prime, kinds, len(self._keys[0]), self._single)
+        place = 0
         for chunk in self._parts:
             some, turned, alive = chunk.tasks, chunk.turned, chunk.alive
             back = self.back.values(algebra, some)
             forth = self.forth.values(algebra, some)[turned]
-            here = of_pair[place : place + len(alive)]
+            here = self._keys[1][place : place + len(alive)]
             through = multiply_modulo(*chunk.edged(which, back, forth), prime)
             for kind in range(kinds):
                 if weights is None:
-                    self._add(table[0], here, through[alive])
+                    table.add(0, here, through[alive])
                     continue
                 own = weights[kind][chunk.event]
                 behind = self.back.values(algebra, some, multiply_modulo(own, back, prime))
@@ -216,17 +214,10 @@ class TrendsThrough:
                 upside[turned] = multiply_modulo(own, forth, prime)
                 before = self.forth.values(algebra, some, upside)[turned]
                 found = multiply_modulo(before, back, prime) + multiply_modulo(forth, behind, prime)
-                found = (found + prime - multiply_modulo(own, through, prime)) % prime
-                self._add(table[kind], here, found[alive])
+                found = (found + np.uint64(prime) - multiply_modulo(own, through, prime)) % np.uint64(prime)
+                table.add(kind, here, found[alive])
             place += len(alive)
-        return table % np.uint64(prime) if self._single else table
-
-    def _add(self, numbers: NDArray[np.uint64], rows: Ints, own: NDArray[np.uint64]) -> None:
-        """Add the numbers of pairs to those of their rows; without a span each has a row of its own."""
-        if self._single:
-            np.add.at(numbers, rows, own)
-        else:
-            numbers[rows] = own
+        return table.settled()
 
     # --- Extremes ---------------------------------------------------------------------------------------------
 
@@ -271,6 +262,35 @@ class TrendsThrough:
             (np.maximum if greatest else np.minimum).at(best, here, both(chunk)[chunk.alive])
             place += len(chunk.alive)
         return best
+
+
+class _Residues:
+    """Numbers of rows modulo a prime, a line for each kind, to which those of pairs of a task and an event are added.
+
+    Without a span each pair has a row of its own. Else as many may be added as there are tasks: their low and high bits
+    are added apart.
+    """
+
+    def __init__(self, prime: int, kinds: int, rows: int, single: bool) -> None:
+        self._prime, self._single = prime, single
+        self._table = np.zeros((1 + single, kinds, rows), np.uint64)
+
+    def add(self, kind: int, rows: Ints, own: NDArray[np.uint64]) -> None:
+        """Add the numbers of pairs to those of their rows."""
+        if not self._single:
+            self._table[0, kind, rows] = own
+            return
+        np.add.at(self._table[0, kind], rows, own & np.uint64((1 << PART) - 1))
+        np.add.at(self._table[1, kind], rows, own >> np.uint64(PART))
+
+    def settled(self) -> NDArray[np.uint64]:
+        """Return the numbers."""
+        if not self._single:
+            return self._table[0]
+        prime = np.uint64(self._prime)
+        low, high = (part.ravel() % prime for part in self._table)
+        high = multiply_modulo(high, np.full(len(high), 1 << PART, np.uint64), self._prime)
+        return ((low + high) % prime).reshape(self._table.shape[1:])
 
 
 class _Chunk:

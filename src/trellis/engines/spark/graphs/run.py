@@ -18,8 +18,8 @@ from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.frames import described_events
+from trellis.engines.spark.split.hashing import bucket_keys
 from trellis.engines.spark.split.rows import column_name, output_names
-from trellis.engines.spark.stream.running import bucket_keys
 from trellis.errors import UsageError
 from trellis.events.source import EventSource
 from trellis.graphs.chain import NUMBER, PipelinePart, check_numbered

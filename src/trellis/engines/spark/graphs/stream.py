@@ -34,8 +34,9 @@ from trellis.engines.spark.session.failures import in_driver, in_task
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.frames import EventFrame, described_events
+from trellis.engines.spark.split.hashing import PARTITIONS, bucket_keys, spread_keys
 from trellis.engines.spark.split.rows import column_name
-from trellis.engines.spark.stream.running import AHEAD, bucket_keys, spread_keys
+from trellis.engines.spark.stream.running import AHEAD
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import moment_of, set_up
 from trellis.errors import DataError, UsageError
@@ -175,7 +176,7 @@ class GraphStream:
             return known or tuple(bucket_keys(self.session))
         if len(known) == self._instances:
             return known
-        tasks = int(self.session.conf.get("spark.sql.shuffle.partitions") or 1)
+        tasks = int(self.session.conf.get(PARTITIONS) or 1)
         return tuple(spread_keys(self._instances, tasks))
 
     def start(self) -> None:

@@ -32,7 +32,7 @@ from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.session.settled import settled
 from trellis.engines.spark.ship.by_value import send_along
 from trellis.engines.spark.ship.ship import ship
-from trellis.engines.spark.stream.running import bucket_keys
+from trellis.engines.spark.split.hashing import bucket_keys
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.graphs.arrays import SOURCE, TARGET
 from trellis.graphs.engine import refuse_more, round_bound

@@ -26,7 +26,7 @@ from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
-from trellis.engines.spark.split.hashing import task_of
+from trellis.engines.spark.split.hashing import PARTITIONS, bucket_keys, state_tasks
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
@@ -57,8 +57,6 @@ from trellis.streams.stream_output import (
     check_query_names,
 )
 
-BUCKETS_A_TASK = 2  # what an operator of the user's own query has always had: its checkpoint does not tell them
-PARTITIONS = "spark.sql.shuffle.partitions"
 NO_DATA = "spark.sql.streaming.noDataMicroBatches.enabled"
 FILE_MANAGER = "spark.sql.streaming.checkpointFileManagerClass"
 BY_RENAME = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -120,13 +118,6 @@ def _settings(
     return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
 
 
-def state_tasks(session: SparkSession) -> int:
-    """Return how many tasks have events to hold: one for each core; more would load and store a state of nothing."""
-    tasks = int(session.conf.get(PARTITIONS) or 1)
-    context = getattr(session, "_sc", None)
-    return min(tasks, context.defaultParallelism) if context else tasks
-
-
 def _set_up_checkpoints(session: SparkSession) -> None:
     """Have files of checkpoints be renamed by Java, where the user has not chosen otherwise.
 
@@ -153,28 +144,6 @@ def _set_for_start(session: SparkSession) -> Iterator[None]:
     finally:
         for key, value in before.items():
             session.conf.set(key, value)
-
-
-def bucket_keys(session: SparkSession, a_task: int = BUCKETS_A_TASK) -> list[int]:
-    """Return numbers for buckets that Spark spreads evenly over the tasks of a shuffle, so many for each."""
-    tasks, wanted = int(session.conf.get(PARTITIONS) or 1), state_tasks(session)
-    of_task: dict[int, list[int]] = {}
-    for key in range(64 * wanted):
-        of_task.setdefault(task_of(key, tasks), []).append(key)
-    chosen = sorted(of_task.values(), key=len, reverse=True)[:wanted]
-    return sorted(key for keys in chosen for key in sorted(keys)[:a_task])
-
-
-def spread_keys(number: int, tasks: int) -> list[int]:
-    """Return so many numbers that Spark spreads evenly over the tasks of a shuffle."""
-    of_task: dict[int, list[int]] = {}
-    most = -(-number // tasks)
-    key = 0
-    while sum(min(len(keys), most) for keys in of_task.values()) < number:
-        of_task.setdefault(task_of(key, tasks), []).append(key)
-        key += 1
-    in_turn = [keys[turn] for turn in range(most) for keys in of_task.values() if turn < len(keys)]
-    return sorted(in_turn[:number])
 
 
 def _telling_timeouts(queries: Sequence[StandingQuery]) -> frozenset[str]:
