@@ -161,7 +161,7 @@ def test_overlapping_windows_hardly_multiply_what_is_shuffled(
     text = f"PATTERN E+ s[] WHERE {partition}s[i].x > s[i-1].x WITHIN {size} SLIDE {slide}"
     trends = trellis.query(text).detect(spark.createDataFrame(table), event_id="id")
     factor = trends._lazy().rows.count() / n
-    told = re.search(r"each event ([\d.]+) times", trends.shuffle)
+    told = re.search(r"each event ([\d.]+) times", trends.describe()["shuffle"])
     assert factor == pytest.approx(float(told[1]) if told else 1.0, abs=0.01)
     assert factor < 1.2
     here = trellis.query(text).detect(table, event_id="id")

@@ -662,4 +662,4 @@ def test_an_equality_over_all_variables_is_a_partition_inside(frame: DataFrame, 
 def test_not_every_equality_is_a_partition_inside(frame: DataFrame) -> None:
     for where in ("a.k = b.k AND a.x = c.x", "a.k = b.k AND b.k = c.k OR a.x = c.x", "a.x = b.x + 0 AND b.x = c.x"):
         trends = trellis.query(f"PATTERN a;b;c WHERE {where}").detect(frame, time="ts", event_id="id")
-        assert "in which" not in trends.shuffle
+        assert "in which" not in trends.describe()["shuffle"]
