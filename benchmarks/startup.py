@@ -40,7 +40,7 @@ def run(quick: bool) -> list[Table]:
         file = Path(folder) / "stock.parquet"
         write(generate_table("stock", 1_000, 1), file)
         tables = [_processes(file, quick), *_stages(file, Path(folder), quick), _small_calls(quick)]
-        return tables if quick else [*tables, _tour(Path(folder)), _spark(file)]
+        return tables if quick else [*tables, _tour(Path(folder)), _spark(file), _build(Path(folder))]
 
 
 def write(table: pa.Table, file: Path) -> None:
@@ -77,6 +77,16 @@ def _tour(folder: Path) -> Table:
     return Table(
         "The tour, from an empty cache", [Row("trellis demo", seconds, targets=[at_most(45, "s", seconds.wall)])]
     )
+
+
+def _build(folder: Path) -> Table:
+    """Time what set-up compiles, and weigh it: it is nearly all of the wheel."""
+    step("what ships")
+    place = folder / "shipped"
+    seconds = Timing(*_timed([sys.executable, "-m", "trellis.compiled", "build", "--to", str(place)]))
+    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file()) / 1e6
+    targets = [at_most(60, "s of CPU", seconds.cpu), at_most(60, "MB", size)]
+    return Table("Compiling what ships, in two processes", [Row("compiled kernels", seconds, targets=targets)])
 
 
 def _timed(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float]:

@@ -28,17 +28,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m trellis.compiled", description=__doc__)
     parser.add_argument("what", choices=["build"], help="compile what ships, unless it is there already")
     parser.add_argument("--again", action="store_true", help="also if it is there")
+    parser.add_argument("--to", type=Path, help="a directory for it, which must not be there; what ships is left alone")
     parser.add_argument("--verbose", action="store_true", help="tell how long each case and each kernel takes")
     given = parser.parse_args()
     _ask_numba()
     from trellis.kernels.cache import SHIPPED, versions
 
-    place = SHIPPED / versions()
+    place = given.to or SHIPPED / versions()
+    if given.to and place.exists():
+        parser.error(f"--to: {place} is there already")
     if not given.again and is_current(place):
         return
     print("Compiling what Trellis needs, once (a minute or two).", file=sys.stderr)
-    SHIPPED.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=SHIPPED, prefix=".new-") as fresh:
+    place.parent.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as fresh:
         begin = _cpu_seconds()
         _build(Path(fresh), given.verbose)
         _replace(Path(fresh), place)

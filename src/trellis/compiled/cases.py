@@ -38,8 +38,9 @@ EXPLORED = (
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price AND c[2].price < 15"),
     KernelCase("types", "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), A d) WHERE b.price > a.price"),
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) AFTER MATCH SKIP PAST LAST"),
+    KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
 )
-"""Patterns of several variables whose matches are explored."""
+"""Patterns of several variables whose matches are explored: one process compiles what listing and counting share."""
 
 CASES = (
     # One Kleene variable: conditions on neighbours, by index and by edges
@@ -118,7 +119,6 @@ CASES = (
     KernelCase(
         "types", "PATTERN SEQ(A a, NOT(B x), C c) WHERE a.kind = c.kind AND x.price > a.price WITHIN 10 SLIDE 5"
     ),
-    KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
     # The results through each event
     KernelCase("stock", f"PATTERN Stock+ s[] WHERE {RISING} AGGREGATE COUNT(*), SHARE, MAX(LENGTH) PER EVENT"),
     KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price) PER EVENT"),
