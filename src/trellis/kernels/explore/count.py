@@ -446,7 +446,7 @@ def _count_group(
     return 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def count_groups(
     tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo, groups_hi, first, last,
     chosen, totals,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least, grown
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.graph import explore
 from trellis.kernels.explore.iterations import gather
 from trellis.kernels.explore.lists import FULL, keep
 from trellis.kernels.explore.matches import (
@@ -27,94 +28,97 @@ from trellis.kernels.explore.matches import (
     last_forbidden,
     low_time,
 )
-from trellis.kernels.explore.vertices import forget_graph
 from trellis.kernels.expression.program import FALSE, MISFIT
 from trellis.kernels.jit import njit
 
 MARK = -7  # the first of lists that tell of a match
 
 
+class ForbiddenTerms(NamedTuple):
+    """Terms that are told of the matches that a NOT forbids.
+
+    Attributes
+    ----------
+    stated
+        int64 (terms, 3): terms, the slots of what they have gathered or -1, and the views that they name.
+    starts
+        int64: the slots of first events of variables; a match begins with the first of these.
+    """
+
+    stated: np.ndarray
+    starts: np.ndarray
+
+
+NO_TERMS = ForbiddenTerms(np.empty((0, 3), np.int64), np.empty(0, np.int64))
+
+
 @njit(cache=True, nogil=True)
-def forbidden_of_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, stated,
-    starts,
-):  # fmt: skip
-    """Return the matches of the groups from `first` to `last`; a status, 0 or what there was no room for; and where.
+def note_matches(
+    tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, forbids, rows, tuples, size, used
+):
+    """Note the matches of a group that was explored.
 
     Of those that begin with the same event, lie in the same gaps and tell the same, the one that ends first counts.
 
     Parameters
     ----------
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh
-        What the exploration goes by, and works in.
-    groups_lo, groups_hi, first, last
-        The groups, by their first and then by their last events.
-    stated
-        int64 (terms, 3): terms, the slots of what they have gathered or -1, and the views that they name.
-    starts
-        The slots of first events of variables; a match begins with the first of these.
+    tables, columns, programs, lists, scratch, graph
+        What the exploration went by, and found.
+    groups_lo, groups_hi, group
+        The groups, by their first and then by their last events, and which.
+    forbids : ForbiddenTerms
+        What is noted of a match.
+    rows, tuples, size, used
+        int64 (room, 4 + terms): the first and last event, behind which event the gap around them must begin and beyond
+        which it must not reach, and how many tuples each term tells; int64: these tuples; how many there are of both.
 
     Returns
     -------
-    status, group
-        0, or what there was no room for; and the group that it happened in.
-    found, tuples
-        int64 (matches, 4 + terms): the first and last event, behind which event the gap around them must begin and
-        beyond which it must not reach, and how many tuples each term tells; and these tuples.
+    status
+        0, or what there was no room for: nothing is noted of the group then.
+    rows, tuples, size, used
+        Those with the matches of the group; in larger arrays if they need them.
     """
-    width = 4 + stated.shape[0]
-    found, tuples = np.empty((1024, width), np.int64), np.empty(4096, np.int64)
-    row, key = np.empty(graph.rows.shape[1], np.int64), np.empty(width, np.int64)
-    size = used = status = 0
-    group = first
-    while group < last:
-        lo, hi = groups_lo[group], groups_hi[group]
-        whole_size, whole_used = size, used
-        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
-        for home in range((hi - lo) * tables[t.VARIABLES] if status == 0 else 0):
-            vertex = np.int64(graph.heads[home]) - 1
-            while vertex >= 0 and status == 0:
-                one, here = graph.rows[vertex], graph.complete[vertex]
-                if here:
-                    key[1] = _first_event(one, starts)
-                    # of windows that hold it the first decides, which reaches back furthest
-                    here = group == 0 or one[EVENT] >= groups_hi[group - 1] or key[1] < groups_lo[group - 1]
-                begin = lists.ends[one[BRANCHES] - 1] if here and one[BRANCHES] else 0
-                for b in range(begin, lists.ends[one[BRANCHES]] if here else 0, 2):
-                    state, pending = lists.values[b], lists.values[b + 1]
-                    for way in range(t.at(tables, t.A_WAY_BEGINS, state), t.at(tables, t.A_WAY_BEGINS, state + 1)):
-                        status = _find_gap(tables, columns, programs, lists, scratch, one, pending, way, lo, hi, key)
-                        if status == HOLDS:
-                            status = _note(tables, columns, lists, scratch, one, stated, key)
-                        if status < 0:
-                            break
-                        if status == HOLDS:
-                            if size == found.shape[0]:
-                                found = _grown_rows(found)
-                            found[size, 0], found[size, 1] = key[1], one[EVENT]
-                            found[size, 2], found[size, 3] = key[2], key[3]
-                            for i in range(stated.shape[0]):
-                                number = key[4 + i]
-                                low, high = lists.ends[number - 1] if number else 0, lists.ends[number]
-                                found[size, 4 + i] = high - low
-                                for k in range(low, high):
-                                    member = lists.values[k]
-                                    for v in range(lists.ends[member - 1], lists.ends[member]):
-                                        if used == tuples.shape[0]:
-                                            tuples = grown(tuples, used, 2 * used)
-                                        tuples[used] = lists.values[v]
-                                        used += 1
-                            size += 1
-                        status = 0
+    stated, lo, hi = forbids.stated, groups_lo[group], groups_hi[group]
+    whole_size, whole_used = size, used
+    key = np.empty(4 + stated.shape[0], np.int64)
+    for home in range((hi - lo) * tables[t.VARIABLES]):
+        vertex = np.int64(graph.heads[home]) - 1
+        while vertex >= 0:
+            one, here = graph.rows[vertex], graph.complete[vertex]
+            if here:
+                key[1] = _first_event(one, forbids.starts)
+                # of windows that hold it the first decides, which reaches back furthest
+                here = group == 0 or one[EVENT] >= groups_hi[group - 1] or key[1] < groups_lo[group - 1]
+            begin = lists.ends[one[BRANCHES] - 1] if here and one[BRANCHES] else 0
+            for b in range(begin, lists.ends[one[BRANCHES]] if here else 0, 2):
+                state, pending = lists.values[b], lists.values[b + 1]
+                for way in range(t.at(tables, t.A_WAY_BEGINS, state), t.at(tables, t.A_WAY_BEGINS, state + 1)):
+                    status = _find_gap(tables, columns, programs, lists, scratch, one, pending, way, lo, hi, key)
+                    if status == HOLDS:
+                        status = _note(tables, columns, lists, scratch, one, stated, key)
                     if status < 0:
-                        break
-                vertex = np.int64(graph.link[vertex]) - 1
-        forget_graph(graph, lo, hi, tables[t.VARIABLES])
-        if status < 0:
-            size, used = whole_size, whole_used
-            break
-        group += 1
-    return status, group, found[:size], tuples[:used]
+                        return status, rows, tuples, whole_size, whole_used
+                    if status != HOLDS:
+                        continue
+                    if size == rows.shape[0]:
+                        rows = _grown_rows(rows)
+                    rows[size, 0], rows[size, 1] = key[1], one[EVENT]
+                    rows[size, 2], rows[size, 3] = key[2], key[3]
+                    for i in range(stated.shape[0]):
+                        number = key[4 + i]
+                        low, high = lists.ends[number - 1] if number else 0, lists.ends[number]
+                        rows[size, 4 + i] = high - low
+                        for k in range(low, high):
+                            member = lists.values[k]
+                            for v in range(lists.ends[member - 1], lists.ends[member]):
+                                if used == tuples.shape[0]:
+                                    tuples = grown(tuples, used, 2 * used)
+                                tuples[used] = lists.values[v]
+                                used += 1
+                    size += 1
+            vertex = np.int64(graph.link[vertex]) - 1
+    return np.int64(0), rows, tuples, size, used
 
 
 @njit(cache=True, nogil=True, _nrt=False)

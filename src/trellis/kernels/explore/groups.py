@@ -8,6 +8,7 @@ import numpy as np
 
 from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.forbidden import note_matches
 from trellis.kernels.explore.graph import explore
 from trellis.kernels.explore.report import (
     EVERY,
@@ -42,11 +43,31 @@ class GroupGraphs(NamedTuple):
     begins: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def explore_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last
-):
-    """Return the graphs of the groups from `first` to `last`; a status, 0 or what there was no room for; and where."""
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, notes,
+    forbids,
+):  # fmt: skip
+    """Return the graphs of the groups from `first` to `last`, or what a NOT that forbids them asks of their matches.
+
+    Parameters
+    ----------
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh
+        What the exploration goes by, and works in.
+    groups_lo, groups_hi, first, last
+        The groups.
+    notes, forbids
+        Whether matches are noted, in place of graphs, and what of them; see `ForbiddenTerms`.
+
+    Returns
+    -------
+    status, group
+        0, or what there was no room for; and the group that it happened in.
+    graphs
+        Of the groups before it.
+    found, tuples
+        Their matches; see `note_matches`.
+    """
     room, edge_room, start_room = 1024, 1024, 1024
     row = np.empty(graph.rows.shape[1], np.int64)
     events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -54,14 +75,23 @@ def explore_groups(
     group_of, group_end = np.empty(room, np.int32), np.empty(room, np.int32)
     offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
     begins = np.zeros((last - first + 1, 3), np.int64)
-    vertex = edge = start = status = 0
+    found, tuples = np.empty((64, 4 + forbids.stated.shape[0]), np.int64), np.empty(64, np.int64)
+    vertex = edge = start = status = matches = used = 0
     group = first
     while group < last:
         lo, hi = groups_lo[group], groups_hi[group]
         status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
-        if status < 0:
+        if notes and status == 0:
+            status, found, tuples, matches, used = note_matches(
+                tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, forbids, found, tuples,
+                matches, used,
+            )  # fmt: skip
+        if notes or status < 0:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
-            break
+            if status < 0:
+                break
+            group += 1
+            continue
         one = ordered(tables, graph, lo, hi)
         forget_graph(graph, lo, hi, tables[t.VARIABLES])
         size, edges, number = one.events.shape[0], one.targets.shape[0], one.starts.shape[0]
@@ -101,7 +131,7 @@ def explore_groups(
         events[:vertex], taken[:vertex], complete[:vertex], wanted[:vertex], offsets[:vertex], targets[:edge],
         group_of[:vertex], group_end[:vertex], starts[:start], begins[: group - first + 1],
     )  # fmt: skip
-    return status, group, graphs
+    return status, group, graphs, found[:matches], tuples[:used]
 
 
 @njit(cache=True, nogil=True)
@@ -118,7 +148,7 @@ def _graph(graphs, group):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def report_groups(graphs, first, mode, same, lists, members, chosen):
     """Return the results of the groups from `first` on as paths, one group after another.
 

@@ -264,7 +264,7 @@ def _next_binding(offsets, successors, depth, levels, d):
     return False
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def list_by_events(
     offsets, successors, events, variables, lo, ways, starts, skip, wanted, least, most, levels, out, ends
 ):

@@ -22,9 +22,9 @@ lo, hi, edges, used
 shape, tasks : JoinShape, JoinTasks
     What is bound and in which order sums are passed on; where to count.
 values, numbers, zero, modulus, clip
-    A number for each candidate that matches are multiplied by; scratch of the same kind; the kind of numbers, the prime
-    of 31 bits that they are taken modulo, or 0; whether sums above 1 become 1, to ask whether there is a match.
-cells : of the kind of numbers
+    A number for each candidate that matches are multiplied by; scratch; the prime of 31 bits that numbers are taken
+    modulo, or 0: then they end at `MOST`; whether sums above 1 become 1, to ask whether there is a match.
+cells : uint64
     Sums by code.
 placed, e, how, numbers
     See `placed`; `e` is the number of an edge of the forest.

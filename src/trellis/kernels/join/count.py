@@ -28,6 +28,8 @@ from trellis.kernels.join.lists import (
 from trellis.kernels.join.placed import CODE, SCAN, clear, is_placed, put_in_order
 
 FEW = 24  # candidates that are gone through one by one
+MOST = 1 << 62  # greater numbers, without a modulus, are taken for it
+_MOST, _TOO_GREAT = np.uint64(MOST), np.float64(MOST)
 
 
 class JoinShape(NamedTuple):
@@ -73,7 +75,7 @@ class Bindings(NamedTuple):
     at, stop, used
         int64: the place of the candidate in its list, where this ends, and where the pool is free.
     weight
-        Of the kind of numbers: the product of the values so far.
+        uint64: the product of the values so far.
     bound, remaining
         uint64: the slots that have an event, and that wait.
     asked
@@ -90,24 +92,24 @@ class Bindings(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Numbers of one kind.
+    """Numbers modulo a prime, or up to `MOST`.
 
     Attributes
     ----------
     values, numbers
-        (candidates,): what each candidate counts, and scratch.
+        uint64 (candidates,): what each candidate counts, and scratch.
     cells
-        Scratch, one longer than there are codes; zero.
+        uint64, scratch, one longer than there are codes; zero.
     unit
-        (3,): zero, one, and scratch in which a whole number becomes one of this kind.
+        uint64 (3,): zero, one, and scratch in which a signed number becomes one of these.
     modulus
-        (1,): a prime of 31 bits, or 0.
+        uint64 (1,): a prime of 31 bits, or 0.
     plain
         bool (1,): whether all values are 1.
     clip
         bool (1,): whether sums above 1 become 1.
     peak
-        float64 (1,): the greatest sum that was met, of floats.
+        float64 (1,): the greatest sum that was met, without a modulus.
     """
 
     values: np.ndarray
@@ -123,9 +125,9 @@ class Sums(NamedTuple):
 @lean
 def _plus(modulus, a, b):
     total = a + b
-    if modulus > 0 and total >= modulus:
-        total -= modulus
-    return total
+    if modulus > 0:
+        return total - modulus if total >= modulus else total
+    return min(total, _MOST)
 
 
 @lean
@@ -137,13 +139,15 @@ def _minus(modulus, a, b):
 
 @lean
 def _times(modulus, a, b):
-    return a * b % modulus if modulus > 0 else a * b
+    if modulus > 0:
+        return a * b % modulus
+    return a * b if np.float64(a) * np.float64(b) < _TOO_GREAT else _MOST
 
 
 @lean
 def _met(sums, total):
-    """Remember how large sums get: floats are exact below 2**53."""
-    if sums.modulus[0] == 0 and total > sums.peak[0]:
+    """Remember how large sums get."""
+    if sums.modulus[0] == 0 and np.float64(total) > sums.peak[0]:
         sums.peak[0] = total
 
 
@@ -364,7 +368,7 @@ def count_join(tables, programs, lists, shape, tasks, sums, placed, bindings, ta
         A slot, a root or one that is bound; -1 for none.
     codes, best : int64 (candidates,), (tasks,)
         A code for each candidate of the target, and the least one so far, for each task.
-    totals : (tasks,), of the kind of numbers
+    totals : uint64 (tasks,)
         Zero; gets the numbers.
     """
     number = shape.cut.shape[0]

@@ -31,7 +31,7 @@ class PlacedSums(NamedTuple):
     spare
         int64 (candidates,): scratch of sorting.
     running
-        Of the kind of numbers (candidates + 1,): running sums.
+        uint64 (candidates + 1,): running sums.
     """
 
     order: np.ndarray

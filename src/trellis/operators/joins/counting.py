@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,32 +24,25 @@ from trellis.operators.matches import NONE
 from trellis.plan.sizes import USUAL
 
 Ints = NDArray[np.int64]
-EXACT, WHOLE = 2.0**53, 2.0**63  # floats are exact below the first, 64 bits hold what is below the second
+Words = NDArray[np.uint64]
+EXACT = kernel.MOST / 2  # below it, numbers without a prime are what they are
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The kind of numbers to count with: floats, or with a `prime` whole numbers modulo it.
+    """The numbers to count with: modulo a `prime` or, without one, up to `kernel.MOST`.
 
     Attributes
     ----------
-    whole
-        Whether they are whole numbers modulo 2**64, where there is no prime.
     weights
-        For each candidate what a match with it counts; 1 by default.
+        For each candidate what a match with it counts; 1 by default. With a prime only.
     clip
         Whether it is only asked if there is a match.
     """
 
     prime: int = 0
-    weights: NDArray[Any] | None = None
+    weights: Words | None = None
     clip: bool = False
-    whole: bool = False
-
-    @property
-    def type(self) -> Any:
-        """The type of numbers."""
-        return np.uint64 if self.prime or self.whole else np.float64
 
 
 @dataclass(frozen=True)
@@ -100,7 +92,7 @@ class JoinCounter:
     def part(
         self, shape: CountedShape, tasks: Tasks, numbers: Numbers, fixed: Ints | None = None, target: int = -1,
         codes: Ints | None = None, best: Ints | None = None,
-    ) -> NDArray[Any]:  # fmt: skip
+    ) -> Words:  # fmt: skip
         """Return the number of matches of a part in each task.
 
         Parameters
@@ -116,15 +108,15 @@ class JoinCounter:
         all_codes = np.empty(0, np.int64) if codes is None else codes
         all_best = np.full(len(tasks), NONE) if best is None else best
 
-        def work(begin: int, end: int) -> NDArray[Any]:
+        def work(begin: int, end: int) -> Words:
             some = slice(begin, end)
             own = kernel.JoinTasks(tasks.lo[some], tasks.hi[some], tasks.from_[some], tasks.to[some], given[some])
             lists, sums = self._lists(shape, tasks), self._sums(numbers)
             tables, programs = self.candidates.tables, self.candidates.programs.programs
-            found = np.zeros(end - begin, numbers.type)
+            found = np.zeros(end - begin, np.uint64)
             kernel.count_join(
-                tables, programs, lists, shape.shape, own, sums, self._placed(shape, numbers),
-                self._bindings(shape, numbers), target, all_codes, all_best[some], found,
+                tables, programs, lists, shape.shape, own, sums, self._placed(shape),
+                self._bindings(shape), target, all_codes, all_best[some], found,
             )  # fmt: skip
             if lists.state[0]:
                 raise OverflowInCondition("a number that a condition computes leaves 64 bits")
@@ -143,18 +135,17 @@ class JoinCounter:
         nodes = len(shape.shape.cut) + 1
         return make_lists(self.candidates, nodes, (nodes + 1) * self._reach(tasks), number)
 
-    def _bindings(self, shape: CountedShape, numbers: Numbers) -> kernel.Bindings:
+    def _bindings(self, shape: CountedShape) -> kernel.Bindings:
         size = len(shape.shape.cut) + 1
         whole, words = (lambda: np.zeros(size, np.int64)), (lambda: np.zeros(size, np.uint64))
         due = np.zeros(len(self.candidates.due), np.int64)
-        return kernel.Bindings(whole(), whole(), whole(), np.zeros(size, numbers.type), words(), words(), due)
+        return kernel.Bindings(whole(), whole(), whole(), words(), words(), words(), due)
 
-    def _placed(self, shape: CountedShape, numbers: Numbers) -> PlacedSums:
+    def _placed(self, shape: CountedShape) -> PlacedSums:
         edges, size = len(shape.shape.edges), len(self.candidates.tables.events)
         order, place = np.empty((edges, size), np.int64), np.empty((edges, size), np.int64)
-        return PlacedSums(
-            order, np.zeros(edges, np.int64), place, np.empty(size, np.int64), np.zeros(size + 1, numbers.type)
-        )
+        spare, running = np.empty(size, np.int64), np.zeros(size + 1, np.uint64)
+        return PlacedSums(order, np.zeros(edges, np.int64), place, spare, running)
 
     def _reach(self, tasks: Tasks) -> int:
         """Return the most candidates that all lists of a task have together."""
@@ -164,32 +155,37 @@ class JoinCounter:
         return int(together.max(initial=0))
 
     def _sums(self, numbers: Numbers) -> kernel.Sums:
-        tables, kind = self.candidates.tables, numbers.type
+        tables = self.candidates.tables
         size = len(tables.events)
-        values = np.ones(size, kind) if numbers.weights is None else numbers.weights.astype(kind)
-        cells = np.zeros(int(tables.codes.max(initial=0)) + 2, kind)
+        values = np.ones(size, np.uint64) if numbers.weights is None else numbers.weights
+        cells = np.zeros(int(tables.codes.max(initial=0)) + 2, np.uint64)
         return kernel.Sums(
-            values, np.zeros(size, kind), cells, np.array([0, 1, 0], kind), np.array([numbers.prime], kind),
-            np.array([numbers.weights is None]), np.array([numbers.clip]), np.zeros(1),
+            values, np.zeros(size, np.uint64), cells, np.array([0, 1, 0], np.uint64),
+            np.array([numbers.prime], np.uint64), np.array([numbers.weights is None]), np.array([numbers.clip]),
+            np.zeros(1),
         )  # fmt: skip
 
     # --- Groups and first events ------------------------------------------------------------------------------
 
     def of_tasks(
         self, arm: SlotArm, tasks: Tasks, numbers: Numbers, given: Slots = (), fixed: Ints | None = None
-    ) -> NDArray[Any]:
+    ) -> Words:
         """Return the number of matches of an arm in each task, some slots having their events: a product over parts."""
-        total = np.ones(len(tasks), numbers.type)
+        total = np.ones(len(tasks), np.uint64)
         for part in self.shapes.parts(arm):
             own = tuple(slot for slot in given if slot in part)
             chosen = None if fixed is None else fixed[:, [given.index(slot) for slot in own]]
             found = self.part(self.shapes.of_part(part, own), tasks, numbers, chosen)
-            total = total * found
             if numbers.prime:
-                total %= np.uint64(numbers.prime)
-            elif len(total):
-                self.peak = max(self.peak, float(total.max()))
+                total = total * found % np.uint64(numbers.prime)
+            else:
+                near = total.astype(np.float64) * found
+                self._meet(near)
+                total = np.where(near < kernel.MOST, total * found, np.uint64(kernel.MOST))
         return total
+
+    def _meet(self, sums: NDArray[np.float64]) -> None:
+        self.peak = max(self.peak, float(sums.max(initial=0)))
 
     @cached_property
     def groups(self) -> Tasks:
@@ -226,28 +222,28 @@ class JoinCounter:
         waiting = [slot for slot in arm.slots if slot not in taken]
         return [slot for slot in waiting if not any(order[other, slot] > 0 for other in waiting)]
 
-    def of_first(self, first: FirstEvents, numbers: Numbers) -> NDArray[Any]:
+    def of_first(self, first: FirstEvents, numbers: Numbers) -> Words:
         """Return the number of matches of each task of first events."""
         return self.of_tasks(first.arm, first.tasks, numbers, (first.slot,), first.cand.reshape(-1, 1))
 
-    def of_groups(self, arms: Sequence[SlotArm], numbers: Numbers) -> NDArray[Any]:
-        """Return the number of matches of each group: those of arms, each with its sign."""
+    def of_groups(self, arms: Sequence[SlotArm], numbers: Numbers) -> Words:
+        """Return the number of matches of each group: those of arms, each with its sign; right where all are small."""
         size = len(self.groups)
-        total = np.zeros(size, numbers.type)
+        total, near = np.zeros(size, np.uint64), np.zeros(size)
         for arm in arms:
             if not self.candidates.is_span:
-                total = _add(total, self.of_tasks(arm, self.groups, numbers), arm.arm.sign, numbers)
+                found = self.of_tasks(arm, self.groups, numbers)
+                total, near = _add(total, found, arm.arm.sign, numbers), near + found
                 continue
             for first in self.first_events([arm]):
                 found = self.of_first(first, numbers)
-                sums = np.zeros(size, numbers.type)
-                if numbers.type is np.uint64:
-                    np.add.at(sums, first.tasks.group, found)  # residues of 31 bits: 2**33 of them fit
-                    sums = sums % np.uint64(numbers.prime) if numbers.prime else sums
-                else:
-                    sums = np.bincount(first.tasks.group, found, size) if len(found) else sums
+                sums = np.zeros(size, np.uint64)
+                np.add.at(sums, first.tasks.group, found)  # residues of 31 bits: 2**33 of them fit
+                sums = sums % np.uint64(numbers.prime) if numbers.prime else sums
                 total = _add(total, sums, arm.arm.sign, numbers)
-        self.peak = max(self.peak, float(np.abs(total).max(initial=0))) if not numbers.prime else self.peak
+                near += np.bincount(first.tasks.group, found, size) if len(found) else 0
+        if not numbers.prime:
+            self._meet(near)
         return total
 
     def least(self, arm: SlotArm, slot: int, codes: Ints) -> Ints:
@@ -273,21 +269,17 @@ class JoinCounter:
             any_match &= found > 0
         return np.where(any_match, best, NONE)
 
-    def exactly(self, count: Callable[[Numbers], NDArray[Any]]) -> list[int]:
-        """Return whole numbers of any size that a function gives as floats, or modulo a prime."""
+    def exactly(self, count: Callable[[Numbers], Words]) -> list[int]:
+        """Return whole numbers of any size that a function gives if they are small, or modulo a prime."""
         self.peak = 0.0
-        if EXACT <= self.most < WHOLE:
-            return count(Numbers(whole=True)).tolist()
-        approximate = count(Numbers())
+        found = count(Numbers())
         if self.peak < EXACT:
-            return approximate.astype(np.int64).tolist()
-        if self.peak < WHOLE / 4:
-            return count(Numbers(whole=True)).tolist()
-        bits = int(np.frexp(self.peak)[1]) + 8
+            return found.tolist()
+        bits = self.most.bit_length() + 1
         return reconstruct(bits, lambda prime: count(Numbers(prime)).reshape(1, -1), size=SMALL)[0]
 
 
-def _add(total: NDArray[Any], more: NDArray[Any], sign: int, numbers: Numbers) -> NDArray[Any]:
+def _add(total: Words, more: Words, sign: int, numbers: Numbers) -> Words:
     if not numbers.prime:
         return total + more if sign > 0 else total - more
     prime = np.uint64(numbers.prime)

@@ -83,7 +83,7 @@ class JoinTreePlan(TreePlan):
         some = SlotArm(self.arm.arm, self.arm.slots[i : j + 1])
         if hi == first_end:
             bounds = np.array([lo]), np.array([hi])
-            return float(self.counter.of_tasks(some, Tasks(*bounds, *bounds, np.zeros(1, np.int64)), Numbers()).sum())
+            return float(self.counter.of_tasks(some, Tasks(*bounds, *bounds, np.zeros(1, np.int64)), Numbers())[0])
         total = 0.0
         for slot in self.counter.open_slots(some, ()):
             own = self.counter.candidates.of_slot[slot]
@@ -91,7 +91,7 @@ class JoinTreePlan(TreePlan):
             events, size = own[begin:end], int(end - begin)
             tasks = Tasks(events + 1, limits[events], np.full(size, lo), np.full(size, hi), np.zeros(size, np.int64))
             cands = np.arange(begin, end).reshape(-1, 1) + self.counter.candidates.tables.begin[slot]
-            total += float(self.counter.of_tasks(some, tasks, Numbers(), (slot,), cands).sum())
+            total += float(self.counter.of_tasks(some, tasks, Numbers(), (slot,), cands).sum(dtype=np.float64))
         return total
 
     def _first_end(self, node: TreeNode, tile: tuple[int, int, int]) -> int:

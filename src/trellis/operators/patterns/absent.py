@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
+from trellis.kernels.explore.forbidden import ForbiddenTerms
 from trellis.language import syntax as s
 from trellis.language.absent import absent_at_edge, forbidden_patterns
 from trellis.language.bound import (
@@ -107,7 +108,8 @@ def _stated_matches(
         for one in telling[: len(asked)]
     ], np.int64).reshape(-1, 3)  # fmt: skip
     starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
-    found, tuples = exploration.forbidden(events.groups, stated, np.array([*starts], np.int64))
+    asks = ForbiddenTerms(stated, np.array([*starts], np.int64))
+    found, tuples = exploration.forbidden(events.groups, asks)
     order = np.argsort(found[:, 0], kind="stable")
     told = _tuples(found, tuples, order, [*zip(asked, telling, strict=False)])
     begins, ends, lows, highs = found[order, :4].T.copy()

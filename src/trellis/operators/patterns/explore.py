@@ -18,7 +18,7 @@ from trellis.kernels.explore import report as r
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore import vertices as g
 from trellis.kernels.explore.count import count_groups
-from trellis.kernels.explore.forbidden import forbidden_of_groups
+from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, make_lists
 from trellis.kernels.explore.moves import make_moves
@@ -144,22 +144,13 @@ class Exploration:
         paths = _joined(found)
         return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
 
-    def forbidden(self, groups: Groups, stated: Ints, starts: Ints) -> tuple[Ints, Ints]:
-        """Return all matches, and what terms tell of them; see `forbidden_of_groups`."""
-        compiled, first, last = self.compiled, 0, len(groups)
-        order = np.lexsort((groups.hi, groups.lo))
-        lo, hi = groups.lo[order].astype(np.int64), groups.hi[order].astype(np.int64)
-        room, found = self._room(groups, first, last), []
-        while True:
-            status, first, *arrays = forbidden_of_groups(
-                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, room.graph,
-                room.due, room.fresh, lo, hi, first, last, stated, starts,
-            )  # fmt: skip
+    def forbidden(self, groups: Groups, terms: ForbiddenTerms) -> tuple[Ints, Ints]:
+        """Return all matches, and what terms tell of them; see `trellis.kernels.explore.forbidden.note_matches`."""
+        room, found = self._room(groups, 0, len(groups)), []
+        for (_, *arrays), _ in self._explored(groups, 0, len(groups), room, terms):
             found.append(arrays)
-            if status == 0:
-                matches, tuples = zip(*found, strict=True)
-                return np.concatenate(matches), np.concatenate(tuples)
-            room.grow(status, int(hi[first] - lo[first]))
+        matches, tuples = zip(*found, strict=True)
+        return np.concatenate(matches), np.concatenate(tuples)
 
     def vertices(self, groups: Groups) -> int:
         """Return how many matches so far there are."""
@@ -172,15 +163,25 @@ class Exploration:
 
     def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
         """Yield the graphs of groups, and their numbers of events."""
+        for (graphs, *_), sizes in self._explored(groups, first, last, room):
+            yield graphs, sizes
+
+    def _explored(
+        self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None
+    ) -> Iterator[tuple[list[Any], Ints]]:
+        """Yield the graphs of groups, or what is told of their matches, and their numbers of events."""
         compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
+        if terms is not None:
+            order = np.lexsort((hi, lo))
+            lo, hi = lo[order], hi[order]
         status = 1
         while status:
-            status, at, graphs = explore_groups(
+            status, at, *found = explore_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves,
-                room.graph, room.due, room.fresh, lo, hi, first, last,
+                room.graph, room.due, room.fresh, lo, hi, first, last, terms is not None, terms or NO_TERMS,
             )  # fmt: skip
-            yield graphs, hi[first:at] - lo[first:at]
+            yield found, hi[first:at] - lo[first:at]
             if status:
                 first = at
                 room.grow(status, int(hi[at] - lo[at]))

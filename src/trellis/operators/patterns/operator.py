@@ -60,7 +60,7 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         """Return the states of AGGREGATE of each group."""
         outputs = [named.output for named in self.plan.bound.aggregates]
         inner = replace(self.plan.bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
-        indexed = None if self._asks_for_members(outputs) else self.indexed
+        indexed = None if self._asks_for_members(outputs) else self.structure.counting
         parts = self.structure.all_parts() if indexed is None else [indexed]
         found = [
             numbers

@@ -150,32 +150,37 @@ class PatternStructure:
         return make_variables(self.plan, self.events)
 
     @cached_property
-    def indexed(self) -> IndexedPositions | None:
-        """The attribute indexes of the pattern's steps, or None where edges are needed."""
-        if self.plan.operator.method != INDEX or self._is_explored:
+    def counting(self) -> IndexedPositions | None:
+        """The attribute indexes of the pattern's steps, by which results are counted; None where edges are needed."""
+        if self.plan.operator.method != INDEX:
             return None
         return index_positions(self.plan, self.events, self.variables, self.threads)
+
+    @property
+    def indexed(self) -> IndexedPositions | None:
+        """The attribute indexes, where results are also found on them."""
+        return None if self._is_explored else self.counting
 
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
-        if self.indexed is not None:
-            return self.indexed.operator.counts
+        if self.counting is not None:
+            return self.counting.operator.counts
         positions = self.plan.positions
         far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
         if far and counts_alone(self.plan) and not self._is_short:  # a graph for each first event takes longer
             return self.exploration.counts(self.events.groups)
         return [count for part in self.all_parts() for count in part.operator.counts]
 
-    @property
+    @cached_property
     def _is_short(self) -> bool:
         """Whether the events are many, and few can follow each: then graphs are small, and serve for listing, too."""
         reach = self.events.until - np.arange(len(self.events))
         return len(reach) >= MANY and bool(reach.max() <= 4 * FEW and reach.mean() <= FEW)
 
-    @property
+    @cached_property
     def _is_explored(self) -> bool:
-        """Whether short spans are explored together: their starts follow one another, and each would have a graph."""
+        """Whether short spans are listed together: their starts follow one another, and each would have a graph."""
         graph = self.plan.positions
         return graph is not None and graph.span and bool(graph.entered & {*graph.firsts}) and self._is_short
 

@@ -265,6 +265,9 @@ class _Store:
     """
 
     def __init__(self, handle: StatefulProcessorHandle, paged: bool, old_ranks: bool) -> None:
+        self._held: list[pa.Table] | None = None
+        self._added: list[pa.Table] = []
+        self._replaced = False
         client = getattr(handle, "_statefulProcessorApiClient", None)
         working = getattr(client, "handle_state", None) is StatefulProcessorHandleState.CREATED
         self._chunks = handle.getListState("chunks", BLOB)
@@ -275,25 +278,32 @@ class _Store:
 
     def chunks(self) -> list[pa.Table]:
         """Return the pieces in which events are held."""
-        return [unpacked(bytes(row[0])) for row in self._chunks.get()]
+        if self._held is None:
+            self._held = [unpacked(bytes(row[0])) for row in self._chunks.get()]
+        return [*self._held, *self._added]
 
     def append(self, chunk: pa.Table) -> None:
         """Add one."""
-        self._chunks.appendValue((packed(chunk),))
+        self._added.append(chunk)
 
     def replace(self, chunks: Sequence[pa.Table]) -> None:
         """Put some in place of all."""
-        if chunks:
-            self._chunks.put([(packed(chunk),) for chunk in chunks])
-        else:
-            self._chunks.clear()
+        self._held, self._added, self._replaced = list(chunks), [], True
 
     def note(self) -> str | None:
-        """Return the small state as text."""
+        """Return the small state as text, as the first thing that is asked of a bucket."""
+        self._held, self._added, self._replaced = None, [], False
         return _text(self._note)
 
     def set_note(self, text: str) -> None:
-        """Keep the small state."""
+        """Keep the small state and, at last, what has changed of the pieces: most come and go in one batch."""
+        chunks = [(packed(chunk),) for chunk in (self.chunks() if self._replaced else self._added)]
+        if self._replaced and chunks:
+            self._chunks.put(chunks)
+        elif self._replaced:
+            self._chunks.clear()
+        elif chunks:
+            self._chunks.appendList(chunks)
         self._note.update((text,))
 
     def page(self, space: int, number: int) -> str | None:
