@@ -100,6 +100,9 @@ def test_a_match_that_is_not_a_result() -> None:
     assert str(extendable) == "a match, but not a result: a, b\n  REPORT unextendable fails: event = d, ts = 4"
     contiguous = trellis.query(f"{RISING} SELECT contiguous REPORT any").why_not(events, ["a", "c"], event_id="id")
     assert str(contiguous) == "a match, but not a result: a, c\n  SELECT contiguous fails: event = b, ts = 2"
+    tied = pa.table({**PRICES, "ts": [1, 1, 2, 3]})
+    alone = trellis.query(f"{RISING} SELECT contiguous").why_not(tied, ["a"], event_id="id")
+    assert alone.heading == "it is a result: a"  # the very next event has the same time, so nothing behind it follows
     short = trellis.query(f"{RISING} HAVING LENGTH >= 4").why_not(events, ["a", "b", "d"], event_id="id")
     assert str(short) == "a match, but not a result: a, b, d\n  LENGTH >= 4 fails: LENGTH = 3"
     span = trellis.query(f"{RISING} WITHIN 2").why_not(events, ["a", "b", "d"], event_id="id")

@@ -219,7 +219,10 @@ class _Case:
         return []
 
     def _others(self, places: list[int]) -> Iterator[int]:
-        """Yield other events of the partition, those nearest in time first."""
+        """Yield other events of the partition, those nearest in time first.
+
+        Under `contiguous` these are the events between, the one before and the one behind: nothing looks farther.
+        """
         same = pa.array([True] * self.table.num_rows)
         for name, _ in self.bound.partition:
             column, value = self.table[name], self.table[name][places[0]]
@@ -228,6 +231,10 @@ class _Case:
         times = self.times
         first, last = times[places[0]], times[places[-1]]
         rows = [i for i, holds in enumerate(same.to_pylist()) if holds and i not in places and times[i] is not None]
+        if self.bound.select is s.Select.CONTIGUOUS:
+            order = sorted([*rows, *places], key=lambda i: (self.ticks[i], self.ids[i]))
+            begin, end = order.index(places[0]), order.index(places[-1])
+            rows = [i for i in order[max(begin - 1, 0) : end + 2] if i not in places]
         yield from sorted(rows, key=lambda i: max(first - times[i], times[i] - last, 0 * times[i]))[:MOST_OTHERS]
 
     # --- A partition ------------------------------------------------------------------------------------------
