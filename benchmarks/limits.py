@@ -128,7 +128,7 @@ def equal_rows(quick: bool) -> Table:
             Row(
                 f"runs of {of:,} equal rows of {n:,}, listed",
                 timing,
-                peers=[Peer("polars: shift, cum_sum, group_by", theirs)],
+                peers=[Peer("polars: rle_id, group_by", theirs)],
             )
         )
     small = runs(200 if quick else 5_000, 200 if quick else 5_000)

@@ -101,8 +101,7 @@ def one(base: duckdb.DuckDBPyConnection, text: str, wanted: int) -> int:
 def islands_by_polars(table: pa.Table) -> pl.DataFrame:
     """Return the runs of equal values with their ids."""
     frame: pl.DataFrame = pl.from_arrow(table)  # type: ignore[assignment]
-    run = (pl.col("x") != pl.col("x").shift()).fill_null(True).cum_sum()
-    return frame.sort("t").group_by(run.alias("run"), maintain_order=True).agg("id")
+    return frame.sort("t").group_by(pl.col("x").rle_id().alias("run"), maintain_order=True).agg("id")
 
 
 def funnel_by_polars(frame: pl.DataFrame) -> tuple[int, ...]:
