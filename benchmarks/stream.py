@@ -256,7 +256,7 @@ def _speed(spark: Any, quick: bool) -> Table:
         [
             f"Time is that of the median batch, after {FIRST} in which Spark and the kernels warm up. A result is "
             "written when the batch ends whose watermark decides it.",
-            "Each symbol has ten events in a window. A batch has a cost of its own, some 0.6 s: state is committed, "
+            "Each symbol has ten events in a window. A batch has a cost of its own, some 0.5 s: state is committed, "
             "offsets are written, tasks are started. So small batches are slow, and come sooner.",
         ],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -56,12 +57,16 @@ class QueryGroup:
         _ = self._beginnings  # tasks cannot plan: workers have no parser
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be read once in each worker, which has many batches."""
+        """Be read once in each worker, which has many batches.
+
+        A thousand queries are alike, and must be small: what is more than a megabyte Spark broadcasts, which it does
+        not load where it asks for the schema of a state.
+        """
         return _group_of, (self._bytes,)
 
     @cached_property
     def _bytes(self) -> bytes:
-        return pickle.dumps((self.queries, self.timeouts, self._beginnings))
+        return zlib.compress(pickle.dumps((self.queries, self.timeouts, self._beginnings)))
 
     @cached_property
     def _beginnings(self) -> dict[str, tuple[Beginnings, ...]]:
@@ -150,5 +155,5 @@ def shared_columns(one: StandingQuery) -> dict[str, Any]:
 def _group_of(data: bytes) -> QueryGroup:
     """Return the group of a pickle, the same for the same."""
     group = object.__new__(QueryGroup)
-    vars(group).update(zip(("queries", "timeouts", "_beginnings"), pickle.loads(data), strict=True))
+    vars(group).update(zip(("queries", "timeouts", "_beginnings"), pickle.loads(zlib.decompress(data)), strict=True))
     return group

@@ -128,6 +128,10 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         indexed = self._unranking
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
+    def expect_listing(self) -> None:
+        """Have short spans be explored at once: to count them on an index before would be more than is needed."""
+        self.structure.lists = True
+
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
         indexed = self._unranking

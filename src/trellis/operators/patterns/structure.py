@@ -138,11 +138,12 @@ class PatternStructure:
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
+        self.lists = False  # whether what is counted will be listed
         self._known: PatternPart | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "counts") | {"_known": None}
+        return state_of(self, "plan", "events", "threads", "lists", "counts") | {"_known": None}
 
     @cached_property
     def variables(self) -> Variables:
@@ -164,8 +165,9 @@ class PatternStructure:
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
-        if self.counting is not None:
-            return self.counting.operator.counts
+        index = self.indexed if self.lists else self.counting
+        if index is not None:
+            return index.operator.counts
         positions = self.plan.positions
         far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
         if far and counts_alone(self.plan) and not self._is_short:  # a graph for each first event takes longer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark import cloudpickle
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import trellis
@@ -89,6 +91,15 @@ def test_events_go_in_and_what_is_decided_or_complete_comes_out(text: str) -> No
     assert sum(row["rows"] for row in found[TAKEN]) == table.num_rows
     assert LATE not in found
     assert rows_of(found[RESULTS], text in DECIDED) == rows_of(whole, text in DECIDED)
+
+
+def test_a_thousand_queries_are_sent_without_a_broadcast() -> None:
+    table = events(5)
+    texts = [DECIDED[0].replace("WHERE", f"WHERE t.x > {i} AND", 1) for i in range(1000)]
+    group = QueryGroup(tuple(standing(text, table, time="ts", event_id="id") for text in texts))
+    sent = cloudpickle.dumps(WindowStateProcessor(group))
+    assert len(sent) < 1 << 20  # Spark's spark.broadcast.UDFCompressionThreshold
+    assert pickle.loads(sent).group == group
 
 
 def test_partial_matches_come_out_when_their_time_is_up() -> None:
