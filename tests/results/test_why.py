@@ -82,6 +82,14 @@ def test_a_trend_says_why() -> None:
     assert "<li>" in trends[0].explain()._repr_html_()
 
 
+def test_conditions_are_told_as_they_were_written() -> None:
+    query = trellis.query("PATTERN E+ a[] WHERE a[i].g = FIRST(a).g SELECT contiguous")  # the plan compares neighbours
+    told = [str(check) for check in query.detect(pa.table(PRICES), event_id="id")[0].explain()]
+    assert told[1] == "a.g = FIRST(a).g holds: a[2].g = x, a[1].g = x"
+    assert len(told) == 4
+    assert "adjacent    a[i].g = a[i-1].g" in query.explain()
+
+
 def test_what_is_needed_makes_it_match() -> None:
     query = trellis.query(RISING)
     reasons = query.why_not(pa.table(PRICES), ["a", "b", "c", "d"], event_id="id")

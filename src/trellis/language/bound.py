@@ -122,12 +122,16 @@ class ConditionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One conjunct of WHERE, classified; `variables` are those it names, in the order of the pattern."""
+    """One conjunct of WHERE, classified; `variables` are those it names, in the order of the pattern.
+
+    `written` is the one that the user wrote, where the plan puts this one in its place.
+    """
 
     kind: ConditionKind
     variables: tuple[str, ...]
     value: Value
     text: str
+    written: Condition | None = None
 
     @property
     def names(self) -> frozenset[str]:

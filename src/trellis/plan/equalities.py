@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from trellis.language import syntax as s
 from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Operation
+from trellis.language.printer import condition_text
 
 
 def with_neighbours(bound: BoundQuery) -> BoundQuery:
@@ -21,12 +22,16 @@ def with_neighbours(bound: BoundQuery) -> BoundQuery:
         if column is None or column.var not in kleene:
             conditions.append(condition)
             continue
-        before, here = (replace(column, which=which, nth=None) for which in (s.Which.EARLIER, s.Which.LATER))
-        neighbours = Operation("=", (here, before), source=condition.text)
-        known = Operation("=", (column, column), source=condition.text)  # NULL and NaN are equal to nothing
-        conditions.append(replace(condition, kind=ConditionKind.ADJACENT, value=neighbours))
-        conditions.append(replace(condition, kind=ConditionKind.CONSTANT, value=known))
+        before, here = (replace(column, which=which) for which in (s.Which.EARLIER, s.Which.LATER))
+        conditions.append(_equality(ConditionKind.ADJACENT, here, before, condition))
+        conditions.append(_equality(ConditionKind.CONSTANT, column, column, condition))  # NULL and NaN equal nothing
     return bound if len(conditions) == len(bound.conditions) else replace(bound, conditions=tuple(conditions))
+
+
+def _equality(kind: ConditionKind, left: Column, right: Column, written: Condition) -> Condition:
+    sides = (s.Attribute(column.var, column.name, column.which) for column in (left, right))
+    text = condition_text(s.Comparison("=", *sides))
+    return Condition(kind, written.variables, Operation("=", (left, right), source=text), text, written)
 
 
 def _equal_to_first(condition: Condition) -> Column | None:

@@ -115,7 +115,10 @@ class Candidate:
 
     def checks(self) -> list[Check]:
         """Return every condition of WHERE, asked of every event or combination of events it speaks of."""
-        asked = (*self.bound.conditions, *self.bound.counted)
+        asked = list[Condition]()
+        for condition in (*self.bound.conditions, *self.bound.counted):
+            if (written := condition.written or condition) not in asked:
+                asked.append(written)
         return [check for condition in asked for check in self._checks_of(condition)]
 
     def _checks_of(self, condition: Condition) -> Iterator[Check]:
