@@ -11,6 +11,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.kernels.best import leading as kernel
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Skip
+from trellis.operators.after_match import Keeper, next_places
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.best import BestTrends
 from trellis.operators.trends.graph import EventGraph
@@ -23,6 +24,7 @@ RULES = {
     Skip.PAST_LAST: kernel.PAST_LAST, Skip.TO_NEXT: kernel.TO_NEXT, Skip.TO_FIRST: kernel.TO_FIRST,
     Skip.TO_LAST: kernel.TO_LAST,
 }  # fmt: skip
+AIM = 1  # where a vertex has the variable that a rule names
 
 
 @dataclass(frozen=True)
@@ -87,26 +89,8 @@ def _by_starts(
     found = BestTrends(bound, events, links_of(graph), apart, sizes).best_of_groups()
     if found is None:
         return None
-    of_task = found.groups
-    group, place, kept = -1, -1, []
-    for row, (begin, end) in enumerate(zip(found.offsets[:-1].tolist(), found.ends.tolist(), strict=True)):
-        own_group = int(tasks.group[of_task[row]])
-        if own_group != group:
-            group, place = own_group, -1
-        first = int(places.events[found.positions[begin]])
-        if first >= place:
-            kept.append(row)
-            place = _behind(found.positions[begin:end], places)
-    chosen = found.take(np.array(kept, np.int64))
+    vertices = found.positions
+    over = PathBatch(places.events[vertices], found.offsets, (found.ranks, found.groups), places.aims[vertices] + 0)
+    groups = tasks.group[found.groups]
+    chosen = found.take(Keeper().kept(groups, over.firsts.astype(np.int64), next_places(over, places.skip, AIM)))
     return PathBatch(chosen.positions, chosen.offsets, (chosen.ranks, tasks.group[chosen.groups]))
-
-
-def _behind(vertices: NDArray[np.int32], places: Places) -> int:
-    """Return the first event at which a result may begin after a path."""
-    first = int(places.events[vertices[0]])
-    if places.skip is Skip.PAST_LAST:
-        return int(places.events[vertices[-1]]) + 1
-    if places.skip is Skip.TO_NEXT:
-        return first + 1
-    aims = vertices[places.aims[vertices]]
-    return max(first + 1, int(places.events[aims[0 if places.skip is Skip.TO_FIRST else -1]]))
