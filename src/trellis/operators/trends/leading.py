@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -37,9 +38,12 @@ class Places:
 
 
 def leading_trends(
-    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places, sizes: Sizes
-) -> PathBatch | None:
-    """Return the trends of all groups that are kept, in their order; None where ORDER BY has keys to list by.
+    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places, sizes: Sizes,
+    are_few: Callable[[], bool],
+) -> PathBatch | None:  # fmt: skip
+    """Return the trends of all groups that are kept, in their order; None where all are to be listed.
+
+    That is where ORDER BY has keys that cannot be searched by, or would need a search for each first event.
 
     Parameters
     ----------
@@ -51,6 +55,8 @@ def leading_trends(
         Where the next result may begin.
     sizes
         The sizes of searches.
+    are_few
+        Tells whether all trends are listed sooner than one is searched for each first event.
     """
     if not len(events) or not len(tasks):
         return PathBatch.concat([])
@@ -59,7 +65,7 @@ def leading_trends(
         return None
     search = best.search_of_all()
     if search is None or search.keys.closed or search.streams > 1:
-        return _by_starts(bound, events, graph, tasks, places, sizes)
+        return None if are_few() else _by_starts(bound, events, graph, tasks, places, sizes)
     every = np.arange(len(tasks))
     found, ends, task = kernel.leading_paths(
         search.tasks(SearchRuns(every, 0 * every, every)), tasks.group, best.space.links.arrays, search.shape,
@@ -90,7 +96,8 @@ def _by_starts(
     if found is None:
         return None
     vertices = found.positions
-    over = PathBatch(places.events[vertices], found.offsets, (found.ranks, found.groups), places.aims[vertices] + 0)
+    events_of = places.events[vertices].astype(np.int32)
+    over = PathBatch(events_of, found.offsets, (found.ranks, found.groups), places.aims[vertices] + 0)
     groups = tasks.group[found.groups]
     chosen = found.take(Keeper().kept(groups, over.firsts.astype(np.int64), next_places(over, places.skip, AIM)))
     return PathBatch(chosen.positions, chosen.offsets, (chosen.ranks, tasks.group[chosen.groups]))

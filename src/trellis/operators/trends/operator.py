@@ -251,7 +251,12 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         too_many = not self.structure.has_graph and self.events.pairs > self.plan.sizes.graph_edges
         if too_many or not self.structure.may_have_graph:
             return None
-        return leading_trends(bound, self.events, self.graph, self.tasks, places, self.plan.sizes)
+        sizes = self.plan.sizes
+
+        def are_few() -> bool:
+            return sum(self.counts) <= sizes.skip_few * len(self.events)
+
+        return leading_trends(bound, self.events, self.graph, self.tasks, places, sizes, are_few)
 
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""
