@@ -40,9 +40,9 @@ class Archive(ArchiveReader):
     @classmethod
     def build(
         cls, data: Any, directory: str | Path, *, time: str | Sequence[str], type: str, event_id: str | None = None,
-        leaf: int = 100, false_positive: float = 1e-4, memory: int | str | None = None, expected_events: int | None = None,
-        query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None, height: int = 0,
-        values: Sequence[str] = (), progress: Progress | None = None,
+        leaf: int = 100, false_positive: float = 1e-4, memory: int | str | None = None,
+        expected_events: int | None = None, query_length: int = 3, fan_out: int = 2, sizing: str = "sample",
+        key: str | None = None, height: int = 0, values: Sequence[str] = (), progress: Progress | None = None,
     ) -> Archive:  # fmt: skip
         """Make an archive of events.
 
