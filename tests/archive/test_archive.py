@@ -297,7 +297,7 @@ def test_sizes() -> None:
     small, large = (size_filters([70] * 10, 10_000, rate, 3) for rate in (0.1, 0.001))
     assert small.bits < large.bits
     assert small.bits % 64 == 0
-    with pytest.raises(UsageError, match="10,000 bytes are allowed"):
+    with pytest.raises(UsageError, match=r"10\.0 kB are allowed"):
         size_filters([70] * 10, 10_000, 0.001, 3, memory=10_000)
     with pytest.raises(UsageError, match="the thesis's filters take"):
         thesis_size(1_000_000, 100, 1e-4, 3, memory=1_000_000)
