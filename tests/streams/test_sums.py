@@ -138,6 +138,28 @@ def test_long_windows_keep_as_many_vertices_as_there_are_values(report: str) -> 
     assert max(states) < 100_000  # bytes
 
 
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+@pytest.mark.parametrize("where", ["[a]", "t[i].a = t[i-1].b"])
+def test_sparse_keys_have_sums_for_the_panes_that_have_their_events(where: str, report: str) -> None:
+    keys, slide = 150, 15  # in a window of 20 panes; each key comes twice, in neighbouring panes
+    place = np.arange(20 * slide * 3)
+    key = np.where(place % 2, place, place - slide) // 2
+    table = pa.table({"ts": place, "id": place, "a": key, "b": key})
+    query = trellis.query(
+        f"PATTERN T+ t[] WHERE {where} WITHIN {20 * slide} SLIDE {slide} REPORT {report} AGGREGATE COUNT(*)"
+    )
+    arrivals, found, most = query.arrivals(time="ts", event_id="id"), [], 0
+    for begin in range(0, len(place), 10):
+        found.append(arrivals.take(table.slice(begin, 10)))
+        most = max(most, arrivals.sums)
+        arrivals = query.arrivals(time="ts", event_id="id", state=arrivals.snapshot())
+    found.append(arrivals.end())
+    wanted = query.detect(table, time="ts", event_id="id").to_arrow()
+    assert in_any_order(pa.concat_tables(found).to_pylist()) == in_any_order(wanted.to_pylist())
+    assert "sums, one for each of its values and pane in which trends begin" in str(query.explain())
+    assert keys < most <= 2 * keys  # one for each open window would be 11 times as many as keys
+
+
 def test_other_aggregates_hold_events_as_ever() -> None:
     table = pa.table({"ts": [0], "id": [0], "x": [1], "y": [2]})
     for text in (

@@ -73,6 +73,7 @@ class TrendSums:
     def __init__(self, query: StandingQuery, state: bytes | None = None) -> None:
         self.query, self.calendar = query, Calendar(query.bound)
         self.kinds, self.every = _kinds(query.bound), query.bound.report is Report.ANY
+        self.summed = [name for name, what in self.kinds if what == "sum"]
         self.extremes = [n.output for n in query.bound.aggregates if n.output.function in ("MIN", "MAX")]
         assert query.bound.schema is not None
         read = {c.name: None for condition in query.plan.adjacent for c in columns_of(condition.value)}
@@ -93,11 +94,6 @@ class TrendSums:
         self.vertices: pa.Table | None = None
         if state is not None:
             self._restore(state)
-
-    @property
-    def summed(self) -> list[str]:
-        """The columns of which sums are kept."""
-        return [name for name, what in self.kinds if what == "sum"]
 
     @property
     def size(self) -> int:
