@@ -32,7 +32,7 @@ class WindowEvents(NamedTuple):
 
 
 class ChangedRuns(NamedTuple):
-    """What runs become when events are added, in the order of partitions and windows.
+    """The runs that others become when events are added, in the order of partitions and windows.
 
     Attributes
     ----------
