@@ -243,16 +243,16 @@ class Views:
         return found._replace(gathered=every, before=before)
 
     def _before_of(
-        self, condition: Condition, found: ViewedCondition, names: dict[Key, str], over: tuple[_Gather, ...]
+        self, condition: Condition, viewed: ViewedCondition, names: dict[Key, str], over: tuple[_Gather, ...]
     ) -> ViewedCondition:
         """Return a condition for iterations of some groups that are over."""
         of = {key: f"{one.view.name}\n{names[key]}" for one in over for key in one.keys}
         outside = {name for key, name in names.items() if key not in of}
         own, groups = {names[key] for key in of}, {one.view.group for one in over}
-        left = (v for v in found.views if v.name in outside or (v.name not in own and not groups & v.emptied_by))
+        left = (v for v in viewed.views if v.name in outside or (v.name not in own and not groups & v.emptied_by))
         value = _renamed(condition.value, {k: text for k, text in (names | of).items() if k[0] not in self._absent})
         views = tuple(one.view for one in over)
-        return ViewedCondition(replace(condition, value=value), (*left, *views), found.awaited, over=views)
+        return ViewedCondition(replace(condition, value=value), (*left, *views), viewed.awaited, over=views)
 
     def _key_view(self, key: Key, levels: dict[Key, int]) -> View:
         name, at = key
