@@ -79,7 +79,7 @@ class MatchRoom(NamedTuple):
     ends: np.ndarray
 
 
-class MatchRanges(NamedTuple):
+class JoinRanges(NamedTuple):
     """Ranks that are wanted, int64 (ranges,) each.
 
     Attributes

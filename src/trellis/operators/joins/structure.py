@@ -266,7 +266,7 @@ class JoinStructure:
                 ranks[behind] += int(given.written[behind])
             at, begun = behind, True
 
-    def _match_ranges(self, ranges: Sequence[RankRange], lo: Ints, hi: Ints) -> kernel.MatchRanges:
+    def _match_ranges(self, ranges: Sequence[RankRange], lo: Ints, hi: Ints) -> kernel.JoinRanges:
         """Return rank ranges as the walk takes them: far ones are begun at the first event of their first result."""
         far, most = self.plan.sizes.match_rows, kernel.MOST_RESULTS
         event, skip = lo.copy(), np.array([min(begin, far) for _, begin, _ in ranges])
@@ -274,9 +274,9 @@ class JoinStructure:
             event[i], within = self.first_of(*ranges[i][:2])
             skip[i] = min(within, most)
         size = np.array([min(end - begin, most) for _, begin, end in ranges])
-        return kernel.MatchRanges(lo, hi, event, skip, size, np.zeros(len(ranges), np.int64))
+        return kernel.JoinRanges(lo, hi, event, skip, size, np.zeros(len(ranges), np.int64))
 
-    def _scratch(self, given: kernel.MatchRanges) -> tuple[JoinLists, kernel.JoinLevels]:
+    def _scratch(self, given: kernel.JoinRanges) -> tuple[JoinLists, kernel.JoinLevels]:
         """Return the lists and levels of a walk over groups, with room for the largest."""
         longest = max(len(arm.slots) for arm in self.arms)
         nodes, number = min(self._nodes, self.plan.sizes.join_ways), self.candidates.number
