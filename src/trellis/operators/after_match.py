@@ -36,7 +36,7 @@ class Keeper:
     def __init__(self) -> None:
         self._last = np.array([-1, -1])  # the group, and the place at which its next result may begin
 
-    def kept(self, groups: Ints, firsts: Ints, places: Ints) -> Ints:
+    def rows_of(self, groups: Ints, firsts: Ints, places: Ints) -> Ints:
         """Return which of the next results are kept: by their groups, first events and places behind them."""
         from trellis.kernels.best.leading import keep_leading
 

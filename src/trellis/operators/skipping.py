@@ -64,7 +64,7 @@ class SkippingOperator(QueryOperator):
         some = [(int(group), 0, counts[group]) for group in groups if counts[group]]
         few = [one for one in some if one[2] <= sizes[one[0]]]
         many = [one for one in some if one[2] > sizes[one[0]]]
-        parts = [kept, *self._kept_of(few), *(one for group, _, count in many for one in self._by_ranks(group, count))]
+        parts = [kept, *self._listed(few), *(one for group, _, count in many for one in self._by_ranks(group, count))]
         whole = PathBatch.concat([part for part in parts if len(part)])
         order = np.argsort(whole.groups, kind="stable")
         whole = whole if (np.diff(order) == 1).all() else whole.take(order)
@@ -76,33 +76,33 @@ class SkippingOperator(QueryOperator):
         """Where the results of each group begin, and where the last ones end."""
         return np.searchsorted(self._results.groups, np.arange(len(self.events.groups) + 1))
 
-    def _kept_of(self, ranges: list[RankRange]) -> Iterator[PathBatch]:
+    def _listed(self, ranges: list[RankRange]) -> Iterator[PathBatch]:
         """Yield those that are kept of the results with given ranks: these are listed, those of many groups at once."""
         keeper, ordered = Keeper(), bool(self.plan.bound.order_by)
         waiting: list[PathBatch] = []  # of the last first event, of which more may come
         listed = self.inner.list(ListRequest(ranges, lambda batch: batch, self.threads)) if ranges else iter(())
         for batch in listed:
             if not ordered:
-                yield self._kept(batch, keeper)
+                yield self._leading_of(batch, keeper)
                 continue
             begin = int(np.argmax((batch.firsts == batch.firsts[-1]) & (batch.groups == batch.groups[-1])))
             before = waiting[-1:]
             if begin or any(one.firsts[-1] != batch.firsts[0] or one.groups[-1] != batch.groups[0] for one in before):
-                yield self._kept(PathBatch.concat([*waiting, batch.take(np.arange(begin))]), keeper)
+                yield self._leading_of(PathBatch.concat([*waiting, batch.take(np.arange(begin))]), keeper)
                 waiting, batch = [], batch.take(np.arange(begin, len(batch)))
             waiting.append(batch)
             self._check_number(sum(map(len, waiting)))
         if waiting:
-            yield self._kept(PathBatch.concat(waiting), keeper)
+            yield self._leading_of(PathBatch.concat(waiting), keeper)
 
-    def _kept(self, batch: PathBatch, keeper: Keeper) -> PathBatch:
+    def _leading_of(self, batch: PathBatch, keeper: Keeper) -> PathBatch:
         """Return those that are kept of the next results: of one first event the one that comes first by ORDER BY."""
         groups, firsts, places = batch.groups, batch.firsts.astype(np.int64), self._places(batch)
         if not self.plan.bound.order_by:
-            return batch.take(keeper.kept(groups, firsts, places))
+            return batch.take(keeper.rows_of(groups, firsts, places))
         keys = provided("keys of ORDER BY")(self.plan, self.events, batch)
         order = np.lexsort([np.arange(len(batch)), *reversed(keys), firsts, groups])
-        return batch.take(order[keeper.kept(groups[order], firsts[order], places[order])])
+        return batch.take(order[keeper.rows_of(groups[order], firsts[order], places[order])])
 
     def _by_ranks(self, group: int, count: int) -> Iterator[PathBatch]:
         """Yield those that are kept of many results, one by one: where the next one begins is looked for."""
@@ -112,7 +112,7 @@ class SkippingOperator(QueryOperator):
             if self.plan.bound.order_by:
                 behind = self._first_rank(group, rank, count, int(one.firsts[0]) + 1)
                 self._check_number(behind - rank)
-                one = one if behind == rank + 1 else PathBatch.concat([*self._kept_of([(group, rank, behind)])])
+                one = one if behind == rank + 1 else PathBatch.concat([*self._listed([(group, rank, behind)])])
             yield one
             rank = self._first_rank(group, rank, count, int(self._places(one)[0]))
 

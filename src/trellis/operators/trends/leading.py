@@ -99,5 +99,5 @@ def _by_starts(
     events_of = places.events[vertices].astype(np.int32)
     over = PathBatch(events_of, found.offsets, (found.ranks, found.groups), places.aims[vertices] + 0)
     groups = tasks.group[found.groups]
-    chosen = found.take(Keeper().kept(groups, over.firsts.astype(np.int64), next_places(over, places.skip, AIM)))
+    chosen = found.take(Keeper().rows_of(groups, over.firsts.astype(np.int64), next_places(over, places.skip, AIM)))
     return PathBatch(chosen.positions, chosen.offsets, (chosen.ranks, tasks.group[chosen.groups]))
