@@ -45,15 +45,14 @@ def is_refused(error: Exception) -> bool:
 
 
 @st.composite
-def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3, inside: bool = False) -> s.Pattern:
+def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3) -> s.Pattern:
     """Draw quantifiers behind some parts of a pattern."""
     made = pattern
     if isinstance(pattern, s.Seq | s.Or | s.And):
         alike = isinstance(pattern, s.Or) and pattern.arms[0] == pattern.arms[1]
         parts = pattern.parts if isinstance(pattern, s.Seq) else pattern.arms
-        deeper = inside or isinstance(pattern, s.And)
         if not alike and not _shares(pattern):
-            parts = tuple(draw(grouped(part, names, depth - 1, deeper)) for part in parts)
+            parts = tuple(draw(grouped(part, names, depth - 1)) for part in parts)
         made = s.Seq(parts) if isinstance(pattern, s.Seq) else type(pattern)(parts)
     if isinstance(made, s.Single) and made.type is None:
         return made
@@ -61,7 +60,7 @@ def grouped(draw: Any, pattern: s.Pattern, names: Iterator[str], depth: int = 3,
         return made
     least, most = draw(among(tuple(REPEATED)))
     label = next(names) if draw(EITHER) else None
-    policy = draw(st.sampled_from([None, None, *s.Select])) if label is not None and not inside else None
+    policy = draw(st.sampled_from([None, None, *s.Select])) if label is not None else None
     return s.Group(made, least, most, label, policy)
 
 

@@ -753,9 +753,9 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
 
 @st.composite
 def worded(
-    draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = (), until_only: bool = False
+    draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = (), in_and: bool = False
 ) -> s.Pattern:
-    """Draw policies of single steps, greedy and UNTIL into a pattern; inside of AND there is UNTIL only."""
+    """Draw policies of single steps, greedy and UNTIL into a pattern; inside of AND nothing is greedy."""
     match pattern:
         case s.Kleene(var=var):
             words = st.sampled_from([None, None, *s.Select])
@@ -764,30 +764,34 @@ def worded(
                 until = draw(simple(attribute_of(var), clock))
                 if before and draw(EITHER):
                     until = draw(comparisons([attribute_of(var)], [attribute_of(draw(st.sampled_from(before)))]))
-            if until_only:
-                return replace(pattern, until=until)
-            return replace(pattern, policy=draw(words), greedy=draw(integers(0, 2)) == 0, until=until)
+            greedy = not in_and and draw(integers(0, 2)) == 0
+            return replace(pattern, policy=draw(words), greedy=greedy, until=until)
         case s.Or(arms=arms) if arms[0] == arms[1]:  # they share a variable, which is declared alike
-            return s.Or((draw(worded(arms[0], clock, before, until_only)),) * 2)
+            return s.Or((draw(worded(arms[0], clock, before, in_and)),) * 2)
         case s.Or(arms=arms):
-            return s.Or(tuple(draw(worded(arm, clock, before, until_only)) for arm in arms))
+            return s.Or(tuple(draw(worded(arm, clock, before, in_and)) for arm in arms))
         case s.And(arms=arms):
-            return s.And(tuple(draw(worded(arm, clock, before, until_only=True)) for arm in arms))
+            made = [draw(worded(arm, clock, before, in_and=True)) for arm in arms]
+            return s.And(tuple(draw(_stepped(arm)) for arm in made))
         case s.Group():
-            return replace(pattern, pattern=draw(worded(pattern.pattern, clock, before, until_only)))
+            return replace(pattern, pattern=draw(worded(pattern.pattern, clock, before, in_and)))
         case s.Seq(parts=parts):
-            made: list[s.Pattern] = []
+            made = []
             for part in parts:
-                new = draw(worded(part, clock, before, until_only))
-                first = until_only or all(isinstance(one, s.Absent) for one in made)
-                if not first and not isinstance(part, s.Absent) and draw(EITHER):
-                    new = s.PolicyStep(draw(among(tuple(s.Select))), new)
-                made.append(new)
+                new = draw(worded(part, clock, before, in_and))
+                first = all(isinstance(one, s.Absent) for one in made)
+                made.append(new if first else draw(_stepped(new)))
                 if not isinstance(part, s.Absent):
                     absent = {leaf.var for one in s.absent_patterns(part) for leaf in s.leaves(one)}
                     before += tuple(leaf.var for leaf in s.leaves(part) if leaf.var not in absent)
             return s.Seq(tuple(made))
     return pattern
+
+
+@st.composite
+def _stepped(draw: Any, part: s.Pattern) -> s.Pattern:
+    """Draw a policy before a part, or none."""
+    return part if isinstance(part, s.Absent) or draw(EITHER) else s.PolicyStep(draw(among(tuple(s.Select))), part)
 
 
 @st.composite

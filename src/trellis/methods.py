@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from decimal import Decimal
 from inspect import signature
 from typing import Any
 
+from trellis.arguments import size_in_bytes
 from trellis.errors import UsageError, did_you_mean
 from trellis.limits import DEFAULT_MAX_TRENDS
 from trellis.plan.choice import JOIN, OF_SEQUENCES, RANKS, with_algorithm
@@ -23,8 +22,6 @@ ALGORITHMS = (AUTO, RANKS, JOIN, *NAMED, *OF_SEQUENCES)
 OF_NAMED = ("dynamic", "dynamic-range", "parallel")
 CONSTRUCTIONS = (AUTO, *OF_NAMED, SPARK)
 OPTIMIZERS = (AUTO, "exhaustive", "bnb-paper", "bnb", "greedy")
-UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-MOST_BYTES = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Methods:
 
     def settings(self, max_trends: int = DEFAULT_MAX_TRENDS) -> AlgorithmSettings:
         """Return the settings of the algorithm, as a plan carries them."""
-        limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit)
+        limit = None if self.memory_limit is None else size_in_bytes(self.memory_limit, "the memory limit")
         return AlgorithmSettings(self.anchors, limit, self.optimizer, self.construction, max_trends=max_trends)
 
 
@@ -133,7 +130,7 @@ def check_methods(methods: Methods, engine: str) -> None:
 def _check_settings(methods: Methods) -> None:
     """Refuse settings that are wrong, or that the algorithm has no use for."""
     if methods.memory_limit is not None:
-        size_in_bytes(methods.memory_limit)
+        size_in_bytes(methods.memory_limit, "the memory limit")
         if methods.algorithm not in NAMED:
             raise UsageError(
                 f"the memory limit is for algorithms that store partial trends, and `{methods.algorithm}` has no use "
@@ -155,28 +152,6 @@ def _check_settings(methods: Methods) -> None:
 
 def _is_number_from_one(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def size_in_bytes(size: int | str) -> int:
-    """Return a size such as `2G`, `512MB`, `1.5 GiB` or `1048576`: K, M, G and T are powers of 1,024.
-
-    Raises
-    ------
-    UsageError
-        If it is none, or not positive.
-    """
-    how = "Write a positive number of bytes, such as 512MB or 2G."
-    if isinstance(size, bool) or not isinstance(size, int | str):
-        raise UsageError(f"the memory limit {size!r} is not a size", how)
-    written = re.fullmatch(r"\s*([+-]?\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE | re.ASCII)
-    if written is None:
-        raise UsageError(f"the memory limit `{size}` is not a size", how)
-    found = int(Decimal(written[1]) * UNITS[written[2].upper()])
-    if found <= 0:
-        raise UsageError(f"the memory limit `{size}` is not positive", how)
-    if found > MOST_BYTES:
-        raise UsageError(f"the memory limit `{size}` is larger than any memory", how)
-    return found
 
 
 def with_methods(plan: Plan, methods: Methods, max_trends: int = DEFAULT_MAX_TRENDS) -> Plan:

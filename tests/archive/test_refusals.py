@@ -114,8 +114,9 @@ def test_times_that_are_no_numbers(tmp_path: Path, bad: float) -> None:
         ({"t": ["01.02.2024 10:00"], "k": ["A"]}, {}, "the time column `t` is text"),
         ({"t": [True], "k": ["A"]}, {}, "the time column `t` is a boolean"),
         ({"t": [1], "k": [1]}, {}, "the type column `k` is an integer"),
-        ({"t": [1], "k": ["A"]}, {"memory": 0}, "cannot take 0 bytes"),
-        ({"t": [1], "k": ["A"]}, {"memory": -1}, "cannot take -1 bytes"),
+        ({"t": [1], "k": ["A"]}, {"memory": 0}, "the memory for filters `0` is not positive"),
+        ({"t": [1], "k": ["A"]}, {"memory": -1}, "the memory for filters `-1` is not positive"),
+        ({"t": [1], "k": ["A"]}, {"memory": "2 gigs"}, "the memory for filters `2 gigs` is not a size"),
         ({"t": [1], "k": ["A"]}, {"memory": 5}, "bytes, and 5 bytes are allowed"),
     ],
 )

@@ -98,6 +98,19 @@ def test_a_run_is_printed_and_written(tmp_path: Path) -> None:
     assert "<script src" not in page, "the page needs no network"
 
 
+def test_one_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def failing(quick: bool) -> list[Table]:
+        raise ValueError("no more")
+
+    monkeypatch.setattr("benchmarks.suite.SHORT", ("cet", "index"))
+    monkeypatch.setattr("benchmarks.cet.run", failing)
+    done = run("bench", "short", "--quick", "--results", tmp_path / "results.json")
+    assert done.code == 1
+    assert "cet failed: ValueError: no more" in done.err
+    assert "1 of 2 benchmarks failed: cet" in done.err
+    assert [one["name"] for one in json.loads((tmp_path / "results.json").read_text())["benchmarks"]] == ["index"]
+
+
 def test_larger_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_mistake(run("bench", "cet", "--quick", "--large"), "a run cannot be both quick and large")
     assert_mistake(run("bench", "startup", "--large"), "the benchmark `startup` has no larger sizes")

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import trellis
+from trellis.arguments import size_in_bytes
 from trellis.errors import ListingRefused, TrellisError, UsageError
-from trellis.methods import size_in_bytes
 from trellis.papers.registry import ABI
 
 RISING = "PATTERN S+ s[] WHERE s[i].price > s[i-1].price"
@@ -92,7 +92,7 @@ def test_more_than_the_memory_limit_is_refused() -> None:
     [("2G", 2 << 30), ("512MB", 512 << 20), ("1.5 GiB", 3 << 29), ("10k", 10240), ("7", 7), (9, 9), ("1tb", 1 << 40)],
 )
 def test_sizes(size: str | int, bytes_: int) -> None:
-    assert size_in_bytes(size) == bytes_
+    assert size_in_bytes(size, "the memory limit") == bytes_
 
 
 @pytest.mark.parametrize("size", ["0", "-2G", 0, -1, "0.1", "2X", "two", "", "G", "1e3", "2 G B", True, 1.5, "9" * 30])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import inspect
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 
 import trellis
 from trellis import errors
+from trellis.engines.options import RunOptions
 
 RISING = "PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT maximal"
 MARKUP = "<script>alert(1)</script>"
@@ -190,6 +192,15 @@ def test_detect_shows_the_arguments_that_people_use() -> None:
         "data", "time", "type", "event_id", "params", "report_mode", "max_trends", "on_bad_rows", "engine", "spark",
         "methods", "by_name",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["detect", "prepare", "detect_stream", "arrivals"])
+def test_options_have_the_names_and_defaults_that_are_declared_once(name: str) -> None:
+    given = inspect.signature(getattr(trellis.query(RISING), name)).parameters
+    shared = {one.name: one.default for one in fields(RunOptions) if one.name in given}
+    assert shared.keys() >= {"time", "type", "event_id", "params", "max_trends", "on_bad_rows"}
+    given_otherwise = {"methods"} | ({"event_id"} if name == "arrivals" else set())
+    assert all(given[one].default == default for one, default in shared.items() if one not in given_otherwise)
 
 
 def test_methods_in_one_object_and_by_their_old_names() -> None:

@@ -21,6 +21,10 @@ QUERIES = {
     "span": "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 4 s",
 }
 DETECTED = "PATTERN T+ t[] WHERE [g] AND t[i].x > t[i-1].x WITHIN 3 s"
+SUMMED = (
+    "PATTERN T+ t[] WHERE [g] AND t[i].x >= t[i-1].x WITHIN 7 s SLIDE 2 s "
+    "AGGREGATE COUNT(*), SUM(t.x), AVG(LENGTH), MIN(t.n)"
+)
 FOUND = "PATTERN SEQ(a, b) WITHIN 3 seconds"
 
 

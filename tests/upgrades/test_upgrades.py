@@ -12,7 +12,7 @@ import trellis
 from tests.compare import plain_rows
 from tests.spark_streams import run_to_end
 from tests.streams.test_bucket import in_any_order
-from tests.upgrades.cases import DETECTED, FIRST, FOUND, QUERIES, events, unpack
+from tests.upgrades.cases import DETECTED, FIRST, FIXTURES, FOUND, QUERIES, SUMMED, events, unpack
 from tests.upgrades.write_fixtures import put, put_naive
 from trellis.archive import Archive
 from trellis.engines.options import RunOptions
@@ -120,8 +120,16 @@ def test_the_output_of_detect_is_read(tmp_path: Path, engine: str) -> None:
 
 
 def test_a_snapshot_of_arrivals_goes_on() -> None:
-    state = (Path(__file__).parent / "fixtures" / "arrivals.state").read_bytes()
+    state = (FIXTURES / "arrivals.state").read_bytes()
     query = trellis.query("PATTERN E+ e[] WHERE [g] AND NEXT(e).x > e.x WITHIN 3 SLIDE 3")
     arriving = query.arrivals(time="ts", event_id="id", state=state)
     found = arriving.take(pa.table({"ts": [9], "id": ["z"], "x": [0], "g": [0]}))
     assert found["events"].to_pylist() == [["a", "b"]]
+
+
+def test_sums_of_single_windows_go_on() -> None:
+    state = (FIXTURES / "sums.state").read_bytes()
+    arriving = trellis.query(SUMMED).arrivals(time="ts", event_id="id", state=state)
+    found = in_any_order(plain_rows([*arriving.take(events().slice(FIRST)).to_pylist(), *arriving.end().to_pylist()]))
+    assert len(found) == 58  # the other 37 windows of partitions had been told
+    assert set(found) <= set(detected(SUMMED, events()))

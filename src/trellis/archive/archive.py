@@ -19,6 +19,7 @@ from trellis.archive.leaves import Answer
 from trellis.archive.reader import ArchiveReader, ArchiveSnapshot
 from trellis.archive.reading import EventReader
 from trellis.archive.store import Manifest, making, read_manifest, remove_unnamed, swap_manifest, writing
+from trellis.arguments import size_in_bytes
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.source import is_spark_frame
 from trellis.events.tables import as_tables
@@ -39,9 +40,9 @@ class Archive(ArchiveReader):
     @classmethod
     def build(
         cls, data: Any, directory: str | Path, *, time: str | Sequence[str], type: str, event_id: str | None = None,
-        leaf: int = 100, false_positive: float = 1e-4, memory: int | None = None, expected_events: int | None = None,
-        query_length: int = 3, fan_out: int = 2, sizing: str = "sample", key: str | None = None, height: int = 0,
-        values: Sequence[str] = (), progress: Progress | None = None,
+        leaf: int = 100, false_positive: float = 1e-4, memory: int | str | None = None,
+        expected_events: int | None = None, query_length: int = 3, fan_out: int = 2, sizing: str = "sample",
+        key: str | None = None, height: int = 0, values: Sequence[str] = (), progress: Progress | None = None,
     ) -> Archive:  # fmt: skip
         """Make an archive of events.
 
@@ -58,7 +59,7 @@ class Archive(ArchiveReader):
         false_positive
             The rate of questions whose list of leaves may be wrong.
         memory
-            Bytes that the filters may take; it is refused if they would take more.
+            The bytes that the filters may take, as a number or such as `2G`; it is refused if they would take more.
         expected_events
             How many events there will be; those that there are by default.
         query_length
@@ -78,6 +79,7 @@ class Archive(ArchiveReader):
             Called with a sentence about what is being done.
         """
         time, tie_breakers = _time_columns(time)
+        memory = None if memory is None else size_in_bytes(memory, "the memory for filters")
         plan = ArchivePlan(
             time, type, event_id, leaf, false_positive, memory, expected_events, query_length, fan_out, sizing, key,
             height, tie_breakers, tuple(values),

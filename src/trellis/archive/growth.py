@@ -75,8 +75,6 @@ class ArchivePlan:
             raise UsageError(
                 "a leaf has at least one event, a node at least two children, and a tree no height below 0"
             )
-        if self.memory is not None and self.memory <= 0:
-            raise UsageError(f"filters cannot take {self.memory} bytes", "Allow more memory, or leave it out.")
         check_columns(schema.names, time=self.time, type=self.type, event_id=self.event_id, key=self.key)
         for name in self.tie_breakers:
             check_columns(schema.names, ties=name)

@@ -14,6 +14,7 @@ from math import ceil, expm1, log, log1p
 
 import numpy as np
 
+from trellis.digits import bytes_text
 from trellis.errors import UsageError
 
 MOST_BITS = 1 << 24
@@ -65,16 +66,11 @@ def size_filters(
         raise UsageError(f"no filters keep a rate of {false_positive:g} here", "Ask for a higher rate.")
     if memory is not None and best.bits * leaves // 8 > memory:
         raise UsageError(
-            f"filters for a rate of {false_positive:g} take {shown(best.bits * leaves / 8)}, "
-            f"and {shown(memory)} are allowed",
+            f"filters for a rate of {false_positive:g} take {bytes_text(best.bits * leaves // 8)}, "
+            f"and {bytes_text(memory)} are allowed",
             _what_fits(counts, leaves, names, memory),
         )
     return best
-
-
-def shown(size: float) -> str:
-    """Return a number of bytes as one reads it."""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size:,.0f} bytes"
 
 
 def _rate(counts: np.ndarray, hashes: int, bits: int) -> float:
@@ -116,10 +112,10 @@ def thesis_size(events: int, leaf: int, false_positive: float, names: int, memor
     rate = -expm1(log1p(-false_positive) / probes)
     distinct = min(leaf, 60 * leaf**0.5)
     bits = ceil(-distinct * log(rate) / log(2) ** 2)
-    whole = bits * ceil(events / leaf) / 8
+    whole = bits * ceil(events / leaf) // 8
     if memory is not None and whole > memory:
         raise UsageError(
-            f"the thesis's filters take {shown(whole)}, and {shown(memory)} are allowed",
+            f"the thesis's filters take {bytes_text(whole)}, and {bytes_text(memory)} are allowed",
             "Ask for a higher rate or for larger leaves, or leave --sizing out.",
         )
     return Size(ceil(bits / 64) * 64, max(1, round(bits / distinct * log(2))))

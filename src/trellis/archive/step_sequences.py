@@ -83,7 +83,7 @@ def is_plain(root: Remainder, types: Mapping[str, str | None]) -> bool:
         if isinstance(item, Guard) and (i in (0, len(root) - 1) or not all(map(_is_single, item.absent))):
             return False
         if isinstance(item, Leaf) and (
-            not item.least or item.greedy or item.until is not None or item.most not in (None, item.least)
+            not item.least or item.again or item.greedy or item.until is not None or item.most not in (None, item.least)
         ):
             return False
         inside_and = isinstance(item, Interleaving)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
@@ -16,7 +15,6 @@ from trellis.cli.engine import started
 from trellis.cli.history import print_answer, print_exact, print_info
 from trellis.cli.show import plural
 from trellis.cli.stream_run import EVERY, asked_to_stop
-from trellis.errors import UsageError
 
 ROWS = 20
 
@@ -139,7 +137,7 @@ def build(
         table = _events(step, session, events, moments[0], {type}, input_format, time_format)
         made = Archive.build(
             table, archive, time=moments, type=type, progress=step,
-            **vars(shape) | {"memory": _bytes(shape.memory), "values": shape.values or ()},
+            **vars(shape) | {"values": shape.values or ()},
         )  # fmt: skip
     print_info(made, json)
 
@@ -282,12 +280,3 @@ def _events(
     from trellis.engines.spark.sources.read import read
 
     return read(session, events, **given)
-
-
-def _bytes(text: str | None) -> int | None:
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgG]?)[bB]?", text.strip())
-    if match is None:
-        raise UsageError(f"`{text}` is not a size", "Write it as 500M or 2G.")
-    return int(float(match[1]) * 1000 ** ("", "k", "m", "g").index(match[2].lower()))

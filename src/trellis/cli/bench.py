@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json as texts
 import sys
+import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +15,7 @@ import typer
 
 import trellis
 from trellis.cli import options as o
-from trellis.cli.console import out, print_warning, shown_path
+from trellis.cli.console import out, print_error, print_warning, shown_path
 from trellis.cli.console import progress as shown_progress
 from trellis.cli.show import print_facts
 from trellis.errors import UsageError, did_you_mean
@@ -71,11 +72,28 @@ def bench(
         print_warning(f"the machine has other work (load {load}): seconds are too many, and ratios are rough")
     if not json:
         print_facts(out(), suite.machine())
-    reports = [_measured(suite, one, how, progress and not json, silent=json) for one in names]
-    if how.results is not None:
-        suite.write_results(reports, load, how.results)
+    reports, seconds, failed = [], {}, []
+    for one in names:
+        begun = time.monotonic()
+        try:
+            report = _measured(suite, one, how, progress and not json, silent=json)
+        except Exception as problem:
+            if len(names) == 1:
+                raise
+            failed.append(one)
+            print_error(f"{one} failed: {type(problem).__name__}: {problem}")
+            continue
+        seconds[one] = f"{time.monotonic() - begun:.0f} s"
+        reports.append(report)
+        if how.results is not None:
+            suite.write_results([report], load, how.results)
     if json:
         out().print(texts.dumps({"benchmarks": [report.data() for report in reports]}, ensure_ascii=False))
+    elif len(names) > 1:
+        print_facts(out(), seconds)
+    if failed:
+        print_error(f"{len(failed)} of {len(names)} benchmarks failed: {', '.join(failed)}")
+        raise typer.Exit(1)
 
 
 def _suite() -> Any:

@@ -103,10 +103,10 @@ class PatternBuilder(Builder):
         return self._grouped(node, c)
 
     def or_pattern(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._arms(s.Or, "OR", meta, c)
+        return self._arms(s.Or, meta, c)
 
     def and_pattern(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._arms(s.And, "AND", meta, c)
+        return self._arms(s.And, meta, c)
 
     def not_pattern(self, meta: Any, c: list[Any]) -> s.Node:
         events = self._parts(c)
@@ -138,29 +138,31 @@ class PatternBuilder(Builder):
     def _parts(self, c: list[Any]) -> list[s.Node]:
         return [self._typed(x) for x in _elements(c)]
 
-    def _steps(self, parts: list[s.Node]) -> list[s.Node]:
-        """Return the parts of a SEQ, those with a policy as steps."""
+    def _steps(self, parts: list[s.Node], kind: type[s.Seq | s.And] = s.Seq) -> list[s.Node]:
+        """Return the parts of a SEQ, or the arms of an AND, those with a policy as steps."""
         for i, part in enumerate(parts):
             if not isinstance(part, _PolicyPart):
                 continue
             if isinstance(part.pattern, s.Absent):
-                self.fail("NOT is no step and takes no policy", part.span, "Put the word before the part behind it.")
-            if all(isinstance(before, s.Absent) for before in parts[:i]):
+                self.fail("NOT is no step and takes no policy", part.span, "Put the word before another part.")
+            if kind is s.Seq and all(isinstance(before, s.Absent) for before in parts[:i]):
                 self.fail("the first part of a SEQ has no step into it", part.span, "Leave the policy out here.")
             parts[i] = s.PolicyStep(part.policy, cast(s.Pattern, part.pattern), span=part.span)
         return parts
 
-    def _arms(self, kind: type[s.Or | s.And], word: str, meta: Any, c: list[Any]) -> s.Node:
+    def _arms(self, kind: type[s.Or | s.And], meta: Any, c: list[Any]) -> s.Node:
         arms = self._parts(c)
         for arm in arms:
-            if isinstance(arm, _PolicyPart):
-                self.fail(f"a policy stands before a part of a SEQ, not inside {word}", arm.span)
+            if isinstance(arm, _PolicyPart) and kind is s.Or:
+                self.fail("a policy stands before a part of a SEQ or AND, not inside OR", arm.span,
+                          "Put it before the OR, inside a SEQ.")  # fmt: skip
             if isinstance(arm, s.Absent) and kind is s.Or:
                 self.fail("NOT stands inside a SEQ or an AND, not inside OR", arm.span,
                           "Write `SEQ(A a, NOT(B b), C c)`.")  # fmt: skip
         if kind is s.And and all(isinstance(arm, s.Absent) for arm in arms):
             self.fail("an AND needs a part that is not a NOT", at(meta), "Write `AND(A a, NOT(B b))`.")
-        return self._grouped(self._alone(arms) or kind(_patterns(arms), span=at(meta)), c)
+        node = self._alone(arms)
+        return self._grouped(node or kind(_patterns(self._steps(arms, s.And)), span=at(meta)), c)
 
     @staticmethod
     def _alone(parts: list[s.Node]) -> s.Node | None:

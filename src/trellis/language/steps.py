@@ -138,14 +138,9 @@ def _refuse_two_of_not(
 def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
     for arms in (node for node in s.walk(pattern) if isinstance(node, s.And)):
         for node in s.walk(arms):
-            word = None
-            if isinstance(node, s.PolicyStep) or (isinstance(node, s.Kleene | s.Group) and node.policy is not None):
-                word = "a policy of a single step"
-            elif isinstance(node, s.Kleene) and node.greedy:
-                word = "greedy"
-            if word is not None:
-                hint = "Write the orders of its parts as arms of an OR, or use SELECT for the whole pattern."
-                scope.fail(f"{word} cannot stand inside AND, where events of other arms come in between", node, hint)
+            if isinstance(node, s.Kleene) and node.greedy:
+                what = "greedy cannot stand inside AND, where events of other arms come in between"
+                scope.fail(what, node, "Write the orders of its parts as arms of an OR.")
 
 
 def _complete_before(pattern: s.Node, before: tuple[str, ...]) -> Iterator[tuple[s.Kleene, tuple[str, ...]]]:

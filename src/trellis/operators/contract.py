@@ -176,8 +176,9 @@ class QueryOperator(ABC):
         """Return the results of all groups, one after another, from one on, if they are few and need not be counted."""
         return None
 
-    def expect_listing(self) -> None:  # noqa: B027
-        """Be told that the results which are counted next will be listed, too: an operator may find both at once."""
+    def counts_before_listing(self) -> Counts:
+        """Return the counts where the results will be listed next: an operator may find both at once."""
+        return self.counts
 
     @abstractmethod
     def list(self, request: ListRequest[T]) -> Iterator[T]:

@@ -126,7 +126,10 @@ def _stream_data(plan: Plan) -> list[str]:
     if bound.window.kind is WindowKind.WHOLE:
         return []
     if can_be_summed(plan):
-        return ["holds each event, once, until the watermark has passed it; then sums, one for each of its values"]
+        return [
+            "holds each event, once, until the watermark has passed it; then sums, one for each of its values"
+            + " and pane in which trends begin that reach it" * (bound.window.slide != bound.window.size)
+        ]
     if bound.window.kind is WindowKind.SLIDING:
         return ["holds each event, once, until all of its windows are decided"]
     if bound.aggregates or bound.order_by or bound.limit is not None or bound.offset:

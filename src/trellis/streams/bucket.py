@@ -27,7 +27,8 @@ from trellis.streams.query_group import QueryGroup
 from trellis.streams.ranks import RankCounters
 from trellis.streams.sharing import SharedWork
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
-from trellis.streams.sums import FEWEST, SumPages, TrendSums
+from trellis.streams.sum_pages import SumPages
+from trellis.streams.sums import FEWEST, TrendSums
 from trellis.streams.timeouts import timed_out
 
 STALE = 0.25  # share of the events held that may be needed no more before the others are written anew
@@ -305,8 +306,7 @@ class Bucket:
         They are as soon as there are `least`, and so many that to go through all sums costs little for each.
         """
         note, queries = self._note, self.group.queries
-        vertices = sum(kept["vertices"] for kept in note.sums.values())
-        few = note.held < max(least, vertices, note.enough)
+        few = note.held < max(least, self.sums, note.enough)
         due = watermark is None or (note.next is not None and note.next <= watermark)  # closing adds them
         if few or due or not all(one.summed for one in queries):
             return
@@ -398,6 +398,11 @@ class Bucket:
     def held(self) -> int:
         """How many events are held."""
         return self._note.held
+
+    @property
+    def sums(self) -> int:
+        """How many attribute vertices have sums, those of windows with the same sums once."""
+        return sum(kept["vertices"] for kept in self._note.sums.values())
 
     @property
     def next_watermark(self) -> int | None:

@@ -2,16 +2,16 @@
 
 The trends of a window that end at an event go on in the same way as those that end at another with the same values of
 what conditions read: both are one attribute vertex, of which the number of trends and their sums are kept. Events are
-added in the order of time as soon as none before them can come, and then forgotten. Windows that overlap have sums of
-their own. Everything is exact: numbers have as many words as they need.
+added in the order of time as soon as none before them can come, and then forgotten. Windows that overlap share their
+sums as long as they have the same events (see `runs`), and a vertex those of the windows in which its trends are the
+same. Everything is exact: numbers have as many words as they need.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from base64 import b64decode, b64encode
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 from typing import TYPE_CHECKING, Any
@@ -29,11 +29,11 @@ from trellis.kernels.count import folding as kernel
 from trellis.language.bound import BoundQuery, columns_of
 from trellis.language.syntax import Report
 from trellis.operators.aggregates import Aggregates, Sum
-from trellis.operators.trends.tiles import TileEvents, place_codes
+from trellis.operators.trends.tiles import PlaceCodes, TileEvents, place_codes
 from trellis.operators.weights import Weight, weigh
 from trellis.plan.plan import Plan
 from trellis.streams.calendar import END, Calendar, Number
-from trellis.streams.ranks import PageStore
+from trellis.streams.runs import ChangedRuns, Runs, WindowEvents, each_between, with_events
 from trellis.streams.table_bytes import packed, unpacked
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 AT_ONCE = 1 << 22  # words of the events that are added together
 FEWEST = 1 << 12  # events for which it is worth to add them
-PAGE = 1 << 22  # characters of a page of a store
-ARRAYS = ("window", "number", "infinite", "group", "ended", "all", "open")
+ARRAYS = ("first", "last", "number", "infinite", "ended", "counted", "begin", "end", "all", "open")
 COUNTED = ("", "count")  # the first number of a vertex
 
 
@@ -74,6 +73,7 @@ class TrendSums:
     def __init__(self, query: StandingQuery, state: bytes | None = None) -> None:
         self.query, self.calendar = query, Calendar(query.bound)
         self.kinds, self.every = _kinds(query.bound), query.bound.report is Report.ANY
+        self.summed = [name for name, what in self.kinds if what == "sum"]
         self.extremes = [n.output for n in query.bound.aggregates if n.output.function in ("MIN", "MAX")]
         assert query.bound.schema is not None
         read = {c.name: None for condition in query.plan.adjacent for c in columns_of(condition.value)}
@@ -81,32 +81,29 @@ class TrendSums:
         self.units: dict[str, Fraction] = {}  # that sums are whole numbers of; those of doubles become finer
         self.bits = 1  # of the largest weight
         nothing = np.zeros((0, len(self.kinds), 1), np.uint64)
-        # Of each group, a window of a partition: its window, how many events it had, one of these, and what has ended.
-        self.window, self.number, self.ended = np.empty(0, np.int64), np.empty(0, np.int64), nothing
-        self.groups: pa.Table | None = None
+        # Of each run of windows of a partition, in the order of both: its windows, how many events it had, one of
+        # these, what has ended, and the number of trends that ended at any event.
+        self.first, self.last, self.number = (np.empty(0, np.int64) for _ in range(3))
+        self.runs: pa.Table | None = None
+        self.ended, self.counted = nothing, nothing[:, :1]
         self.best: list[pa.Array | None] = [None] * len(self.extremes)
         self.infinite = np.zeros((2 * len(self.summed), 0), np.bool_)
-        # Of each vertex: its group, an event with its values, and the numbers of all trends that end there and of those
-        # with which nothing goes on.
-        self.group, self.all, self.open = np.empty(0, np.int64), nothing, nothing
+        # Of each vertex: between which runs it is, an event with its values, and the numbers of all trends that end
+        # there and of those with which nothing goes on.
+        self.begin, self.end, self.all, self.open = np.empty(0, np.int64), np.empty(0, np.int64), nothing, nothing
         self.vertices: pa.Table | None = None
         if state is not None:
             self._restore(state)
 
     @property
-    def summed(self) -> list[str]:
-        """The columns of which sums are kept."""
-        return [name for name, what in self.kinds if what == "sum"]
-
-    @property
     def size(self) -> int:
-        """The number of vertices."""
-        return len(self.group)
+        """The number of vertices, each once for all windows in which its trends are the same."""
+        return len(self.begin)
 
     @property
     def first_window(self) -> int | None:
         """The first window that has events."""
-        return int(self.window.min()) if len(self.window) else None
+        return int(self.first.min()) if len(self.first) else None
 
     # --- Events -------------------------------------------------------------------------------------------------
 
@@ -139,9 +136,9 @@ class TrendSums:
         if not len(events.groups):
             return
         rows = prepared.source.columns(list(self.query.columns))
-        of_group = self._groups_of(events, rows)
-        self._note_events(events, of_group)
-        weights = self._weights(events, of_group)
+        changed = self._change_runs(events, rows)
+        self._note_events(events, changed)
+        weights = self._weights(events, changed)
         joined = _joined(self.vertices, rows.select(self.read))
         columns = {name: column_of(joined, name) for name in self.read}
         size = self.size
@@ -150,87 +147,127 @@ class TrendSums:
             np.ascontiguousarray(events.ticks), codes.gives[size:], codes.takes[size:], codes.own[size:],
             codes.low[size:], codes.high[size:],
         )  # fmt: skip
-        low, high = events.groups.lo, events.groups.hi
+        met = self._met(events, codes, changed)
+        of, run = each_between(self.begin[met], self.end[met])
+        by_run = np.argsort(run, kind="stable")
+        vertex, run = np.flatnonzero(met)[of[by_run]], run[by_run]
         while True:
             known = kernel.KnownVertices(
-                np.searchsorted(self.group, of_group), np.searchsorted(self.group, of_group, "right"),
-                codes.low[:size], codes.high[:size], self.all,
+                np.searchsorted(run, changed.added), np.searchsorted(run, changed.added, "right"),
+                codes.low[vertex], codes.high[vertex], self.all[vertex],
             )  # fmt: skip
             words = self.ended.shape[2]
             room = 64 * words - self.bits - int(self.number.max()).bit_length() - 3
             if room > 0:
-                fits, *found = kernel.fold(known, new, weights, low, high, self.ended[of_group], self.every, room)
+                before = self.counted[changed.added]
+                fits, *found = kernel.fold(known, new, weights, changed.lo, changed.hi, before, self.every, room)
                 if fits:
                     break
             self._widen(2 * words)
         numbers, followed, followed_vertices = found
-        at = np.concatenate([np.arange(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
-        group = np.repeat(of_group, high - low)
-        gives = new.gives[at]
+        of, at = each_between(changed.lo, changed.hi)
+        group, gives = changed.added[of], new.gives[at]
         kernel.add_to_rows(self.ended, np.where(gives & ~self.every, -1, group), numbers)
-        # Vertices and events with the same values become one.
-        owner = np.append(self.group, group[gives])
-        lows, highs = (np.append(array[:size], array[size:][at[gives]]) for array in (codes.low, codes.high))
-        order = np.lexsort((highs, lows, owner))
-        keys = np.stack([owner, lows, highs])[:, order]
+        kernel.add_to_rows(self.counted, group, numbers)
+        # Vertices and events with the same values become one, and so do those of runs that have the same numbers.
+        owner, row = np.append(run, group[gives]), np.append(vertex, size + at[gives])
+        keys = np.stack([owner, codes.low[row], codes.high[row]])
+        order = np.lexsort(keys)
+        keys = keys[:, order]
         first = np.append(True, (np.diff(keys) != 0).any(axis=0))[: len(order)]
-        run = np.empty(len(order), np.int64)
-        run[order] = np.cumsum(first) - 1
-        alone = np.append(~followed_vertices, ~followed[gives])
-        numbers = numbers[gives]
+        place = np.empty(len(order), np.int64)
+        place[order] = np.cumsum(first) - 1
+        alone, known_ones, numbers = np.append(~followed_vertices, ~followed[gives]), len(run), numbers[gives]
         merged, still = (np.zeros((int(first.sum()), *numbers.shape[1:]), np.uint64) for _ in range(2))
-        for into, kept, chosen in ((merged, self.all, run), (still, self.open, np.where(alone, run, -1))):
+        for into, kept, chosen in ((merged, self.all, place), (still, self.open, np.where(alone, place, -1))):
             if into is merged or not self.every:
-                kernel.add_to_rows(into, chosen[:size], kept)
-                kernel.add_to_rows(into, chosen[size:], numbers)
-        self.all, self.open, self.group = merged, still, owner[order[first]]
-        self.vertices = joined.take(
-            pa.array(np.append(np.arange(size), size + at[gives])[order[first]])
-        ).combine_chunks()
+                kernel.add_to_rows(into, chosen[:known_ones], kept[vertex])
+                kernel.add_to_rows(into, chosen[known_ones:], numbers)
+        owner, low, high = keys[:, first]
+        partition = changed.runs.partition[owner]
+        goes_on = (np.diff(owner) == 1) & (np.diff(np.stack([partition, low, high])) == 0).all(axis=0)
+        goes_on &= ((merged[1:] == merged[:-1]) & (still[1:] == still[:-1])).all(axis=(1, 2))
+        first_of = np.append(True, ~goes_on)[: len(owner)]
+        last_of = np.append(~goes_on, True)[: len(owner)]
+        rest = np.flatnonzero(~met)
+        self.begin, self.end = (
+            np.append(self.begin[rest], owner[first_of]),
+            np.append(self.end[rest], owner[last_of] + 1),
+        )
+        self.all = np.concatenate([self.all[rest], merged[first_of]])
+        self.open = np.concatenate([self.open[rest], still[first_of]])
+        self.vertices = joined.take(pa.array(np.append(rest, row[order[first]][first_of]))).combine_chunks()
 
-    def _groups_of(self, events: Slice, rows: pa.Table) -> Ints:
-        """Return the group of each of a slice; those that are not known yet become known."""
-        of_slice, number = events.groups, len(self.window)
-        firsts = rows.take(pa.array(of_slice.lo))
-        joined = _joined(self.groups, firsts)
-        partition = [column_of(joined, name) for name, _ in self.query.bound.partition]
-        codes = row_codes(partition) if partition else np.zeros(joined.num_rows, np.int64)
-        windows = np.append(self.window, of_slice.number)
-        order = np.lexsort((np.arange(len(codes)), windows, codes))  # of equal ones the known one is first
-        new = np.append(True, (np.diff(codes[order]) != 0) | (np.diff(windows[order]) != 0))
-        first = order[np.flatnonzero(new)][np.cumsum(new) - 1]
-        same = np.empty(len(codes), np.int64)
-        same[order] = first
-        added = np.flatnonzero(same[number:] >= number)
-        place = np.arange(len(codes))
-        place[number + added] = number + np.arange(len(added))
-        self.groups = joined.take(pa.array(np.append(np.arange(number), number + added))).combine_chunks()
-        self.window, self.number = windows[np.append(np.arange(number), number + added)], _padded(self.number, added)
-        self.ended, self.infinite = _padded(self.ended, added), _padded(self.infinite.T, added).T
-        return place[same[number:]]
+    def _change_runs(self, events: Slice, rows: pa.Table) -> ChangedRuns:
+        """Divide the runs that some events are not in as a whole, and begin those that have none yet."""
+        groups, number = events.groups, len(self.first)
+        codes = self._partitions(_joined(self.runs, rows.take(pa.array(groups.lo))))
+        changed = with_events(
+            Runs(codes[:number], self.first, self.last),
+            WindowEvents(codes[number:], groups.number, groups.lo, groups.hi),
+        )
+        self.begin, self.end = changed.begin[self.begin], changed.end[self.end - 1]
+        _, self.first, self.last = changed.runs
+        self._take_runs(changed.origin, rows.take(pa.array(changed.lo)))
+        return changed
 
-    def _note_events(self, events: Slice, of_group: Ints) -> None:
-        """Note how many events groups have, and the least and greatest of their values: each event is in a trend."""
-        low, high = events.groups.lo, events.groups.hi
-        self.number[of_group] += high - low
+    def _take_runs(self, origin: Ints, more: pa.Table) -> None:
+        """Put runs in the place of others, from which they go on; those behind these are of one more event each."""
+        self.number, self.ended, self.counted, infinite = (
+            np.concatenate([array, np.zeros((more.num_rows, *array.shape[1:]), array.dtype)])[origin]
+            for array in (self.number, self.ended, self.counted, self.infinite.T)
+        )
+        self.infinite = np.ascontiguousarray(infinite.T)
+        places = pa.array(origin)
+        self.best = [
+            None if one is None else pa.concat_arrays([one, pa.nulls(more.num_rows, one.type)]).take(places)
+            for one in self.best
+        ]
+        self.runs = _joined(self.runs, more).take(places).combine_chunks()
+
+    def _partitions(self, rows: pa.Table) -> Ints:
+        """Return numbers that are equal where rows are of one partition."""
+        columns = [column_of(rows, name) for name, _ in self.query.bound.partition]
+        return row_codes(columns) if columns else np.zeros(rows.num_rows, np.int64)
+
+    def _met(self, events: Slice, codes: PlaceCodes, changed: ChangedRuns) -> NDArray[np.bool_]:
+        """Return the vertices that events go on from or have the values of, and maybe others of their partitions."""
+        partition = changed.runs.partition
+        of_event = np.full(len(events.bounds) - 1, -1)
+        of_event[np.searchsorted(events.bounds, changed.lo, "right") - 1] = partition[changed.added]
+        of_event = np.repeat(of_event, np.diff(events.bounds))
+        of_vertex, size = partition[self.begin], self.size
+        met = np.isin(of_vertex, partition[changed.added])
+        if (self.end - self.begin)[met].sum() <= (changed.hi - changed.lo).sum():
+            return met  # these few are not worth to be told apart
+        ranks = np.unique(np.stack([codes.own, codes.low, codes.high]), return_inverse=True)[1].reshape(3, -1)
+        width = 3 * ranks.shape[1]
+        values = np.unique(ranks[1] * width + ranks[2], return_inverse=True)[1].reshape(-1)
+        own, low, high, values = np.append(of_vertex, of_event) * width + np.vstack([ranks, values])
+        takes = (of_event >= 0) & codes.takes[size:]
+        takers = np.sort(own[size:][takes])
+        followed = np.searchsorted(takers, high[:size], "right") > np.searchsorted(takers, low[:size], "right")
+        return followed | np.isin(values[:size], values[size:][(of_event >= 0) & codes.gives[size:]])
+
+    def _note_events(self, events: Slice, changed: ChangedRuns) -> None:
+        """Note how many events runs have, and the least and greatest of their values: each event is in a trend."""
+        added, low, high = changed.added, changed.lo, changed.hi
+        self.number[added] += high - low
+        runs = len(self.first)
         for i, output in enumerate(self.extremes):
             assert output.column is not None
             column = events.columns[output.column.name]
-            kept = self.best[i]
-            before = pa.nulls(0, column.type) if kept is None else kept
-            joined = pa.concat_arrays([before, pa.nulls(len(self.window) - len(before), column.type), column])
+            joined = pa.concat_arrays([pa.nulls(runs, column.type) if self.best[i] is None else self.best[i], column])
             (codes,) = rank_codes([joined])
-            codes = np.where(codes < 0, np.iinfo(np.int64).max, codes if output.function == "MIN" else -codes)
-            own, codes = codes[: len(self.window)], np.append(codes[len(self.window) :], 0)
-            where = np.arange(len(self.window))
-            least = np.minimum.reduceat(codes, np.stack([low, high], axis=1).ravel())[::2]
-            for g, a, b, value in zip(of_group.tolist(), low.tolist(), high.tolist(), least.tolist(), strict=True):
-                if value < own[g]:
-                    where[g] = len(own) + a + int(codes[a:b].argmin())
+            codes = np.where(codes < 0, len(joined), codes if output.function == "MIN" else -codes)
+            codes = codes * len(joined) + np.arange(len(joined))  # of equal ones the one that is kept
+            where = np.arange(runs)
+            least = np.minimum.reduceat(np.append(codes[runs:], 0), np.stack([low, high], axis=1).ravel())[::2]
+            where[added] = np.minimum(codes[added], least) % len(joined)
             self.best[i] = joined.take(pa.array(where))
 
-    def _weights(self, events: Slice, of_group: Ints) -> kernel.EventWeights:
-        """Return the weights of events, and note which groups have infinite values."""
+    def _weights(self, events: Slice, changed: ChangedRuns) -> kernel.EventWeights:
+        """Return the weights of events, and note which runs have infinite values."""
         shape = (max(1, len(self.kinds) - 1), len(events))
         found = kernel.EventWeights(
             np.zeros(shape, np.uint64), np.zeros(shape, np.uint64), np.zeros(shape, np.int64), np.zeros(shape, np.bool_)
@@ -247,7 +284,7 @@ class TrendSums:
             found.high[k] = np.where(negative, ~high + (low == 0).astype(np.uint64), high)
         for row, (name, sign) in enumerate((name, sign) for name in self.summed for sign in (1, -1)):
             number = np.append(0, np.cumsum(weighed[name].infinite == sign))
-            self.infinite[row, of_group] |= number[events.groups.hi] > number[events.groups.lo]
+            self.infinite[row, changed.added] |= number[changed.hi] > number[changed.lo]
         return found
 
     def _in_units(self, kind: int, name: str, weight: Weight) -> int:
@@ -263,37 +300,42 @@ class TrendSums:
         return max(bits, 0)
 
     def _widen(self, words: int) -> None:
-        self.ended, self.all, self.open = (_of_words(array, words) for array in (self.ended, self.all, self.open))
+        self.ended, self.counted, self.all, self.open = (
+            _of_words(array, words) for array in (self.ended, self.counted, self.all, self.open)
+        )
 
     # --- Windows ------------------------------------------------------------------------------------------------
 
     def decided(self, watermark: Number) -> tuple[Plan, Slice, list[Aggregates]] | None:
-        """Return the groups that a watermark decides, as a slice that has them, with their numbers; forget them."""
-        closing = self.window <= self.calendar.decided(watermark)
-        if not closing.any():
+        """Return the windows that a watermark decides, as a slice that has them, with their numbers; forget them."""
+        last = int(self.calendar.decided(watermark))
+        closing = np.flatnonzero(self.first <= last)
+        if not len(closing):
             return None
-        assert self.groups is not None
-        numbers = self.ended.copy()
+        assert self.runs is not None
+        numbers = self.ended[closing]
         if not self.every:
-            kernel.add_to_rows(numbers, self.group, self.open)
-        groups = np.flatnonzero(closing)
-        plan, rows = with_numbers(self.query, self.groups.take(pa.array(groups)))
+            before = np.searchsorted(closing, np.stack([self.begin, self.end]))
+            vertex, place = each_between(*before)
+            kernel.add_to_rows(numbers, place, self.open[vertex])
+        plan, rows = with_numbers(self.query, self.runs.take(pa.array(closing)))
         events = prepare(plan, rows).events
-        number = events.groups.number
-        mine = np.full(len(events.groups), -1)
-        of_event = groups[events.ids.to_numpy()]
-        for g, (a, b) in enumerate(zip(events.groups.lo.tolist(), events.groups.hi.tolist(), strict=True)):
-            own = of_event[a:b][self.window[of_event[a:b]] == number[g]]
-            if len(own):
-                mine[g] = own[0]
+        groups = events.groups
+        group, event = each_between(groups.lo, groups.hi)
+        place = events.ids.to_numpy()[event]
+        run, window = closing[place], groups.number[group]
+        own = (self.first[run] <= window) & (window <= np.minimum(self.last[run], last))
+        mine = np.full(len(groups), -1)
+        mine[group[own]] = place[own]
         wanted = mine >= 0
-        chosen = Groups(events.groups.lo[wanted], events.groups.hi[wanted], number[wanted])
-        found = [self._aggregates(group, numbers[group]) for group in mine[wanted].tolist()]
-        self._keep(~closing)
+        chosen = Groups(groups.lo[wanted], groups.hi[wanted], groups.number[wanted])
+        states = [self._aggregates(run, words) for run, words in zip(closing.tolist(), numbers, strict=True)]
+        found = [states[place] for place in mine[wanted].tolist()]
+        self._keep_after(last)
         return plan, replace(events, groups=chosen), found
 
-    def _aggregates(self, group: int, words: Words) -> Aggregates:
-        """Return the states of AGGREGATE of a group."""
+    def _aggregates(self, run: int, words: Words) -> Aggregates:
+        """Return the states of AGGREGATE of a run."""
         whole = [int.from_bytes(row.tobytes(), "little", signed=True) for row in words]
         number = dict(zip(self.kinds, whole, strict=True))
         count, states, best = number[COUNTED], [], iter(self.best)
@@ -301,43 +343,44 @@ class TrendSums:
             output = named.output
             if output.function in ("MIN", "MAX"):
                 column = next(best)
-                states.append(None if column is None or not column[group].is_valid else plain_value(column[group]))
+                states.append(None if column is None or not column[run].is_valid else plain_value(column[run]))
             elif output.column is None:
                 value = count if output.function == "COUNT" and output.variable is None else number["", "length"]
                 states.append(value if output.function == "COUNT" else Sum(Fraction(value), count))
             else:
                 name = output.column.name
                 row, present = 2 * self.summed.index(name), number[name, "present"]
-                plus, minus = (bool(present and self.infinite[row + i, group]) for i in range(2))
+                plus, minus = (bool(present and self.infinite[row + i, run]) for i in range(2))
                 states.append(Sum(number[name, "sum"] * self.units[name], present, plus, minus))
         return Aggregates(count, tuple(states))
 
-    def _keep(self, groups: NDArray[np.bool_]) -> None:
-        """Forget the other groups, and the words that numbers need no more."""
-        vertices = groups[self.group]
-        self.group = (np.cumsum(groups) - 1)[self.group[vertices]]
-        self.all, self.open, self.ended = self.all[vertices], self.open[vertices], self.ended[groups]
-        self.window, self.number, self.infinite = self.window[groups], self.number[groups], self.infinite[:, groups]
-        self.best = [None if column is None else column.filter(pa.array(groups)) for column in self.best]
-        assert self.groups is not None
-        self.groups = self.groups.filter(pa.array(groups)).combine_chunks()
+    def _keep_after(self, window: int) -> None:
+        """Forget the windows up to one, and the words that numbers need no more."""
+        runs = np.flatnonzero(self.last > window)
+        assert self.runs is not None
+        begin, end = np.searchsorted(runs, np.stack([self.begin, self.end]))
+        vertices = np.flatnonzero(begin < end)
+        self.begin, self.end = begin[vertices], end[vertices]
+        self.all, self.open = self.all[vertices], self.open[vertices]
+        self.first, self.last = np.maximum(self.first[runs], window + 1), self.last[runs]
+        self._take_runs(runs, self.runs.slice(0, 0))
         if self.vertices is not None:
-            self.vertices = self.vertices.filter(pa.array(vertices)).combine_chunks()
+            self.vertices = self.vertices.take(pa.array(vertices)).combine_chunks()
         words = self.ended.shape[2]
-        if not len(self.window):
+        if not len(self.first):
             self.units, self.bits, words = {}, 1, 1
-        kept = (self.ended, self.all, self.open)
+        kept = (self.ended, self.counted, self.all, self.open)
         while words > 1 and all(np.array_equal(_of_words(array[..., : words - 1], words), array) for array in kept):
             words -= 1
             kept = tuple(array[..., :words] for array in kept)  # type: ignore[assignment]
-        self.ended, self.all, self.open = (np.ascontiguousarray(array[..., :words]) for array in kept)
+        self.ended, self.counted, self.all, self.open = (np.ascontiguousarray(array[..., :words]) for array in kept)
 
     # --- As bytes -----------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
         """Return all as bytes, for another to go on from."""
         units = {name: [str(unit.numerator), str(unit.denominator)] for name, unit in self.units.items()}
-        tables = {"groups": self.groups, "vertices": self.vertices}
+        tables = {"runs": self.runs, "vertices": self.vertices}
         tables |= {f"best {i}": None if one is None else pa.table({"best": one}) for i, one in enumerate(self.best)}
         arrays: dict[str, Any] = {name: _bytes(packed(table)) for name, table in tables.items() if table is not None}
         arrays |= {name: getattr(self, name) for name in ARRAYS}
@@ -347,46 +390,29 @@ class TrendSums:
         return sink.getvalue()
 
     def _restore(self, state: bytes) -> None:
-        with np.load(io.BytesIO(state)) as arrays:
-            tables = {name: unpacked(arrays[name].tobytes()) for name in arrays.files if name not in (*ARRAYS, "about")}
-            about = json.loads(arrays["about"].tobytes())
-            for name in ARRAYS:
-                setattr(self, name, arrays[name])
-        self.groups, self.vertices = tables.get("groups"), tables.get("vertices")
+        with np.load(io.BytesIO(state)) as file:
+            arrays = dict(file)
+        about = json.loads(arrays.pop("about").tobytes())
+        tables = {name: unpacked(arrays.pop(name).tobytes()) for name in list(arrays) if arrays[name].dtype == np.uint8}
         best = [tables.get(f"best {i}") for i in range(len(self.best))]
         self.best = [None if table is None else column_of(table, "best") for table in best]
         self.units = {name: Fraction(int(top), int(below)) for name, (top, below) in about["units"].items()}
-        self.bits = about["bits"]
+        self.bits, self.vertices = about["bits"], tables.get("vertices")
+        for name in arrays.keys() & set(ARRAYS):
+            setattr(self, name, arrays[name])
+        self.runs = tables.get("runs", tables.get("groups"))
+        if "group" in arrays and self.runs is not None:
+            self._take_over(arrays["window"], arrays["group"])
 
-
-@dataclass
-class SumPages:
-    """Sums in the pages of a store: how many, in which space, and the watermark up to which events were added."""
-
-    space: int
-    pages: int = 0
-    added: Number | None = None
-    vertices: int = 0
-    first_window: int | None = None
-
-    def read(self, query: StandingQuery, store: PageStore) -> TrendSums:
-        """Return the sums."""
-        text = "".join(store.page(self.space, number) or "" for number in range(self.pages))
-        return TrendSums(query, b64decode(text) if text else None)
-
-    def write(self, sums: TrendSums, store: PageStore) -> None:
-        """Store sums in place of others."""
-        text = b64encode(sums.to_bytes()).decode() if sums.first_window is not None else ""
-        pages = -(-len(text) // PAGE)
-        for number in range(max(pages, self.pages)):
-            page = text[number * PAGE : (number + 1) * PAGE]
-            store.set_page(self.space, number, page or None)
-        self.pages, self.vertices, self.first_window = pages, sums.size, sums.first_window
-
-    def clear(self, store: PageStore) -> None:
-        """Remove all."""
-        for number in range(self.pages):
-            store.set_page(self.space, number, None)
+    def _take_over(self, window: Ints, group: Ints) -> None:
+        """Go on from what earlier versions wrote: sums of each window by itself, in any order."""
+        assert self.runs is not None
+        order = np.lexsort((window, self._partitions(self.runs)))
+        self.begin = np.argsort(order)[group]
+        self.end, self.first, self.last = self.begin + 1, window[order], window[order]
+        self.counted = self.ended[:, :1].copy()
+        kernel.add_to_rows(self.counted, group, self.all)
+        self._take_runs(order, self.runs.slice(0, 0))
 
 
 def with_numbers(query: StandingQuery, table: pa.Table) -> tuple[Plan, pa.Table]:
@@ -404,11 +430,6 @@ def _bytes(data: bytes) -> NDArray[np.uint8]:
 
 def _joined(before: pa.Table | None, more: pa.Table) -> pa.Table:
     return more if before is None else pa.concat_tables([before, more], promote_options="permissive")
-
-
-def _padded(array: NDArray[Any], added: Ints) -> NDArray[Any]:
-    """Return an array with a row of zeros more for each group that is added."""
-    return np.concatenate([array, np.zeros((len(added), *array.shape[1:]), array.dtype)])
 
 
 def _power_of_two(ratio: Fraction) -> int:

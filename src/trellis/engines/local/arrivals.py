@@ -77,6 +77,11 @@ class Arrivals:
         """How many events are held: some two to four times as many as can be in a result to come."""
         return 0 if self.query is None else self._bucket.held
 
+    @property
+    def sums(self) -> int:
+        """Of how many values sums are held in place of events, those that windows share once."""
+        return 0 if self.query is None else self._bucket.sums
+
     # --- Events -------------------------------------------------------------------------------------------------
 
     def take(self, events: Any) -> pa.Table:

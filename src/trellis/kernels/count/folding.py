@@ -188,21 +188,21 @@ def _up_to(counted, place):
 
 
 @njit(cache=True, nogil=True)
-def fold(known, events, weights, lo, hi, ended, every, room):
+def fold(known, events, weights, lo, hi, before, every, room):
     """Count the trends that end at each event of groups.
 
     Parameters
     ----------
     known : KnownVertices
-        The vertices of each group.
+        The vertices of each group; those that nothing follows may be left out.
     events : NewEvents
         The events; group `g` has those from `lo[g]` to before `hi[g]`, all later than what its vertices are of.
     weights : EventWeights
         Their weights.
     lo, hi : int64 (groups,)
         The events of groups.
-    ended : uint64 (groups, kinds, words)
-        What else is counted in each group.
+    before : uint64 (groups, 1, words)
+        How many trends each group has that ended at any earlier event.
     every : bool
         Whether a trend may begin and end anywhere, or only where it cannot go on.
     room : int
@@ -217,7 +217,7 @@ def fold(known, events, weights, lo, hi, ended, every, room):
     followed, followed_vertices : bool
         Of each of these events, and of each vertex, whether something follows; always False if `every`.
     """
-    kinds, words = ended.shape[1], ended.shape[2]
+    kinds, words = known.numbers.shape[1], known.numbers.shape[2]
     pairs, largest = 0, 0
     for g in range(lo.shape[0]):
         pairs += hi[g] - lo[g]
@@ -234,9 +234,8 @@ def fold(known, events, weights, lo, hi, ended, every, room):
         size = _places(events, first, behind, codes)
         own = codes[:size]
         tree[: size + 2], total[:] = 0, 0
-        fits = _grow(total, ended, g, room)
+        fits = _grow(total, before, g, room)
         for v in range(known.begin[g], known.end[g]):
-            fits = _grow(total, known.numbers, v, room) and fits
             begin, end = np.searchsorted(own, known.low[v], "right"), np.searchsorted(own, known.high[v], "right")
             if begin < end:
                 followed_vertices[v] = not every

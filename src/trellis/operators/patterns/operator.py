@@ -21,7 +21,7 @@ from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.batch import PathBatch
 from trellis.operators.bindings import counted_events
-from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
+from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
@@ -128,9 +128,10 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         indexed = self._unranking
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
-    def expect_listing(self) -> None:
-        """Have short spans be explored at once: to count them on an index before would be more than is needed."""
+    def counts_before_listing(self) -> Counts:
+        """Return the counts; short spans are explored for them, which to list needs, and not counted on an index."""
         self.structure.lists = True
+        return self.counts
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""

@@ -233,10 +233,11 @@ def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.R
     Under ORDER BY and LIMIT a group gives its own best results alone, where these can be searched.
     """
     bound = work.plan.bound
-    for count in operator.counts:
+    counts = operator.counts if bound.arranged else operator.counts_before_listing()
+    for count in counts:
         refuse_listing(bound, [count], work.max_trends)
     if not bound.arranged:
-        rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), maker.batch, words=maker.words()))
+        rows = operator.list(ListRequest(possible_ranges(bound, counts), maker.batch, words=maker.words()))
     else:
         rows = operator.best(BestRequest(bound, maker.batch, work.max_trends, per_group=True))
         rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)
@@ -264,10 +265,11 @@ def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
 def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """List the groups with one row per event."""
     bound = work.plan.bound
-    for count in operator.counts:
+    counts = operator.counts_before_listing()
+    for count in counts:
         refuse_listing(bound, [count], work.max_trends)
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)
-    rows = operator.list(ListRequest(possible_ranges(bound, operator.counts), plain.batch))
+    rows = operator.list(ListRequest(possible_ranges(bound, counts), plain.batch))
     yield from (plain.exploded(batch) for batch in (arrange(bound, rows) if bound.arranged else rows))
 
 

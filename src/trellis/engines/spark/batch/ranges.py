@@ -110,9 +110,10 @@ class _State:
         plan, bound = self.work.plan, self.work.plan.bound
         for table in whole_groups(batches, self.work.boundary, self.work.memory):
             operator = make_operator(plan, make_slice(plan, table, self.work.length))
-            rows = result_size(bound, operator.counts)
-            self.total, self.wanted = self.total + sum(operator.counts), self.wanted + rows
-            refuse_listing(bound, [self.total] if not bound.per_window else operator.counts, self.work.max_trends)
+            counts = operator.counts_before_listing()
+            rows = result_size(bound, counts)
+            self.total, self.wanted = self.total + sum(counts), self.wanted + rows
+            refuse_listing(bound, [self.total] if not bound.per_window else counts, self.work.max_trends)
             if rows > self.left:
                 if self.wanted > self.work.max_trends:
                     continue
@@ -121,7 +122,7 @@ class _State:
                     self.saved.append(SavedSlice(name, rows))
                     continue
             self.left = max(0, self.left - rows)
-            ranges = possible_ranges(bound, operator.counts)
+            ranges = possible_ranges(bound, counts)
             maker = RowMaker(plan, operator.events)
             yield from operator.list(ListRequest(ranges, maker.batch, words=maker.words()))
 
