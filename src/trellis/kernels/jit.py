@@ -17,11 +17,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from llvmlite.binding import Linkage, create_new_function_pass_manager
-from numba.core import compiler, config, errors, sigutils, types, typing
+from numba.core import compiler, config, errors, sigutils, typing
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, jit_registry
+from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from trellis.kernels.cache import KernelCache, compiled_once
 from trellis.kernels.shortcuts import quicker
@@ -89,7 +90,7 @@ class EntryLibrary(JITCodeLibrary):
 
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
-        self._linking_libraries = _link_inner(self._final_module, self, self._linking_libraries)
+        self._linking_libraries[:] = _link_inner(self._final_module, self, self._linking_libraries)
         super().finalize()
 
 
@@ -153,7 +154,7 @@ class KernelDispatcher(CPUDispatcher):
         """
         signature, args = self._compiler.fold_argument_types(args, kws)
         as_written = self.py_func.__module__.startswith("numba.")
-        args = tuple(one if as_written else types.unliteral(one) for one in args)
+        args = tuple(one if as_written else unliteral(one) for one in args)
         with global_compiler_lock:
             if args not in self.overloads:
                 found = self._compile(args, None, inner=True)
