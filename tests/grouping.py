@@ -108,6 +108,22 @@ def between_iterations(draw: Any, pattern: s.Pattern, leaves: list[Any]) -> s.Co
 
 
 @st.composite
+def of_several(draw: Any, leaves: list[Any]) -> s.Condition:
+    """Draw a comparison of sums of what several variables have, so that groups apart are named in one condition."""
+
+    def number() -> s.Expression:
+        leaf = draw(st.sampled_from(leaves))
+        if isinstance(leaf, s.Single) or draw(integers(0, 3)) == 0:
+            return s.Attribute(leaf.var, "x")
+        if draw(EITHER):
+            return s.Attribute(leaf.var, "x", Which.LAST)
+        return s.Aggregate(draw(among(("SUM", "MAX"))), s.Attribute(leaf.var, "x"))
+
+    left, right = (s.Arithmetic("+", number(), number()) for _ in range(2))
+    return s.Comparison(draw(among(("<=", "!=", ">"))), left, right if draw(EITHER) else number())
+
+
+@st.composite
 def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False, table: Table | None = None) -> Case:
     """Draw a query over a pattern with repeated groups; with `clauses` also HAVING and all that is returned."""
     drawn = draw(patterns(3, draw(among((4, 9, 9)))))
@@ -123,12 +139,14 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False, table: Tabl
     where = draw(general_conditions(pattern, table.clock))
     shape = draw(integers(0, 5))
     if shape == 0:
-        where.append(draw(whole([draw(st.sampled_from(leaves))])))
+        where.append(draw(whole(leaves)))
     elif shape == 1 and labels(pattern):
         number = s.Aggregate("COUNT", s.VariableReference(draw(st.sampled_from(sorted(labels(pattern))))))
         where.append(s.Comparison(draw(among(COMPARATORS)), number, s.Integer(draw(integers(1, 2)))))
     elif shape == 2 and any(isinstance(leaf, s.Kleene) for leaf in leaves):
         where.append(draw(so_far(draw(st.sampled_from([leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)])))))
+    elif shape == 3:
+        where.append(draw(of_several(leaves)))
     elif shape >= 4 and labels(pattern):
         where.append(draw(between_iterations(pattern, leaves)))
     partition = ("g",) if draw(integers(0, 4)) == 0 else ()

@@ -34,7 +34,7 @@ from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import terms
-from trellis.plan.views import View, ViewedCondition, Views, view_text
+from trellis.plan.views import View, ViewedCondition, Views, apart, named, view_text
 
 ADJACENT = (Which.EARLIER, Which.LATER)
 SO_FAR = (Which.BEFORE, Which.UPTO)
@@ -110,8 +110,8 @@ class GuardTerm:
         The views of the variables, and of groups whose iterations are counted, that the condition names; and those that
         must be complete before it is asked.
     gathered, over
-        The view of what the condition names in iterations that are over; and whether the term is of these, and not of
-        the iteration that goes on: then views in it whose names begin with that one's are of an iteration.
+        The views of what the condition names in iterations that are over, for each of some groups; and those of them of
+        whose iterations the term is, and not of the one that goes on: views whose names begin with theirs are of these.
     stated
         Whether it is never asked: what it names in whole matches is stated, to compare it with what is outside a NOT.
     """
@@ -126,17 +126,26 @@ class GuardTerm:
     result: bool = False
     views: tuple[View, ...] = ()
     awaited: tuple[View, ...] = ()
-    gathered: View | None = None
-    over: bool = False
+    gathered: tuple[View, ...] = ()
+    over: tuple[View, ...] = ()
     stated: bool = False
 
     def is_forbidden(self, name: str) -> bool:
         """Return whether what has a name is of what a NOT forbids: one event, or a match of a pattern."""
         return self.absent is not None and (name == self.absent or name.startswith(f"{self.absent}\n"))
 
+    @property
+    def gathering(self) -> tuple[View, ...]:
+        """The views to which it adds what it names: where no group around these, or beside, is over."""
+        return tuple(view for view in self.gathered if all(view.group in over.emptied_by for over in self.over))
+
+    def over_of(self, name: str) -> View | None:
+        """Return the view of the iterations that are over of which what has a name is; None if it is of none."""
+        return next((view for view in self.over if name.startswith(f"{view.name}\n")), None)
+
     def is_over(self, name: str) -> bool:
         """Return whether what has a name is of iterations that are over."""
-        return self.over and self.gathered is not None and name.startswith(f"{self.gathered.name}\n")
+        return self.over_of(name) is not None
 
     @cached_property
     def variables(self) -> frozenset[str]:
@@ -148,7 +157,7 @@ class GuardTerm:
         """The variables that must have events for the condition to speak of something."""
         asked = (c for c in columns_of(self.condition.value) if not (c.function == "COUNT" and c.which in LATE))
         named = {c.var for c in asked if not self.is_over(c.var) and not self.is_forbidden(c.var)}
-        named |= {self.gathered.name} if self.over and self.gathered is not None else set()
+        named |= {view.name for view in self.over}
         return frozenset(named | {view.name for view in self.views if view.presence})
 
     @cached_property
@@ -184,8 +193,8 @@ class GuardTerm:
         var, which, nth, function, _ = reference
         if self.is_forbidden(var):
             return None
-        if self.gathered is not None and self.is_over(var):
-            return Register(RegisterKind.TUPLES, self.gathered.name)
+        if (over := self.over_of(var)) is not None:
+            return Register(RegisterKind.TUPLES, over.name)
         if function:
             return self._running(reference)
         if which is Which.NTH:
@@ -251,8 +260,8 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
             together = viewed.awaited or viewed.gathered or bound.inside_not & {*condition.variables}
             for value in (viewed.condition.value,) if together else _terms(viewed.condition):
                 _add_term(found, bound, viewed, value, absent=negated)
-            if viewed.before is not None:
-                _add_term(found, bound, viewed.before, viewed.before.condition.value, absent=negated, over=True)
+            for before in viewed.before:
+                _add_term(found, bound, before, before.condition.value, absent=negated)
     for condition in bound.filters:
         viewed = of.of_result(condition)
         for value in terms(viewed.condition.value):
@@ -264,12 +273,12 @@ def _add_term(
     terms_so_far: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition, value: Value, **more: Any
 ) -> None:
     """Add a term to those that are found."""
-    condition, views, awaited, gathered, _ = viewed
+    condition, views, awaited, gathered, over, _ = viewed
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
     one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
     waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)
-    references, sets = (*references_of(value), *waited_for), gathered is not None
-    more = {"absent": None, "sets": sets, "views": views, "awaited": awaited, "gathered": gathered} | more
+    references, sets = (*references_of(value), *waited_for), bool(gathered)
+    more = {"absent": None, "sets": sets, "views": views, "awaited": awaited, "gathered": gathered, "over": over} | more
     terms_so_far.append(GuardTerm(len(terms_so_far), condition, value, references, singles=one_event, **more))
 
 
@@ -341,11 +350,13 @@ def stated_terms(
     for number, columns in enumerate(stated):
         value = Operation("or", (*_stated(columns), later))
         viewed = of.of_condition(Condition(ConditionKind.REST, (), value, f"NOT {number}"))
+        if len(viewed.gathered) > 1:
+            raise apart(" and ".join(dict.fromkeys(named(c.var) for c in columns)), (c.var for c in columns))
         of_match = _without(viewed, later)
         _add_term(found, bound, of_match, of_match.condition.value, result=True, stated=True, sets=True)
-        if viewed.before is not None:
-            over = _without(viewed.before, later)
-            _add_term(found, bound, over, over.condition.value, result=True, over=True, sets=True)
+        for before in viewed.before:
+            over = _without(before, later)
+            _add_term(found, bound, over, over.condition.value, result=True, sets=True)
     for first in firsts:
         viewed = of.of_result(Condition(ConditionKind.REST, (), Operation("or", _stated((first,))), "NOT"))
         _add_term(found, bound, viewed, viewed.condition.value, result=True, stated=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import NamedTuple
 
 from trellis.errors import UsageError
@@ -66,18 +67,41 @@ class View:
 class ViewedCondition(NamedTuple):
     """A condition in which variables have the names of views, these, and those that must be complete.
 
-    `gathered` is of one that speaks of the iteration that goes on: the view of what it gathers of those before. The
-    condition for these is `before`, in which the views of an iteration have names of their own.
+    `gathered` are, of one that speaks of iterations that go on, the views of what it gathers of those before, for each
+    of some groups that are repeated apart. `before` are the conditions for these, one for each choice of groups: those
+    of its `over` are of iterations before, and the views of these have names of their own in it.
     """
 
     condition: Condition
     views: tuple[View, ...]
     awaited: tuple[View, ...] = ()
-    gathered: View | None = None
-    before: ViewedCondition | None = None
+    gathered: tuple[View, ...] = ()
+    over: tuple[View, ...] = ()
+    before: tuple[ViewedCondition, ...] = ()
 
 
 Key = tuple[str, AtIteration | None]
+
+
+class _Gather(NamedTuple):
+    """A group of whose iterations that are over a condition gathers what it names, and those inside of it."""
+
+    view: View
+    keys: list[Key]
+    inner: list[_Gather]
+
+    @property
+    def views(self) -> Iterator[View]:
+        """Its view and those of the groups inside."""
+        yield self.view
+        for one in self.inner:
+            yield from one.views
+
+
+def _cuts(gathers: list[_Gather]) -> list[tuple[_Gather, ...]]:
+    """Return the choices of groups whose iterations are over, none inside of another."""
+    ways = ([(one,), *_cuts(one.inner)] for one in gathers)
+    return [sum(way, ()) for way in product(*ways)]
 
 
 def named(text: str) -> str:
@@ -114,15 +138,9 @@ class Views:
         columns = [*columns_of(condition.value)]
         if not self._around or all(not self._path_of(c.var) for c in columns):
             return ViewedCondition(condition, tuple(self._view(c.var, 0) for c in columns if c.var not in self._absent))
-        levels, together = {}, dict[int, int]()
-        for key in _keys(columns):
-            levels[key] = level = self._level(key, columns)
-            path = self._scope(key)
-            if level < len(path) and not self._is_alone(key, columns, path[level]):
-                together[path[level]] = level
-        if not together:
-            return self._viewed(condition, levels)
-        return self._gathered(condition, columns, levels, together)
+        levels: dict[Key, int] = {}
+        gathers = self._gathers(condition.text, columns, _keys(columns), 0, levels)
+        return self._gathered(condition, levels, gathers) if gathers else self._viewed(condition, levels)
 
     def of_result(self, condition: Condition) -> ViewedCondition:
         """Return a condition of HAVING with the names of views: it speaks of all iterations."""
@@ -187,47 +205,63 @@ class Views:
         """Return the view that counts the iterations of a group."""
         return counter(group, self._around[group].path[:-1])
 
-    def _gathered(
-        self, condition: Condition, columns: list[Column], levels: dict[Key, int], together: dict[int, int]
+    def _gathers(
+        self, text: str, columns: list[Column], keys: list[Key], start: int, levels: dict[Key, int]
+    ) -> list[_Gather]:
+        """Return the groups of whose iterations several events are gathered; write the levels of all that is named.
+
+        `start` is the number of groups around them.
+        """
+        groups: dict[int, int] = {}
+        for key in keys:
+            levels[key] = level = self._level(key, columns, start)
+            path = self._scope(key)
+            if level < len(path) and not self._is_alone(key, columns, path[level]):
+                groups[path[level]] = level
+        found = []
+        for group, level in groups.items():
+            inside = [key for key in keys if group in self._scope(key)]
+            own = [column for column in columns if group in self._scope(_key(column))]
+            inner = self._gathers(text, own, inside, level + 1, levels)
+            paths = [self._scope(inside[0])[: level + 1]]
+            gathered = {key for one in inner for key in one.keys}
+            paths += [self._scope(key)[: max(levels[key], level + 1)] for key in inside if key not in gathered]
+            path = max(paths, key=len)
+            if any(path[: len(other)] != other for other in paths) or any(key[0] in self._absent for key in inside):
+                raise apart(text, (key[0] for key in inside))
+            found.append(_Gather(View(f"{text}\ngathered {group}", None, group, path, level), inside, inner))
+        return found
+
+    def _gathered(self, condition: Condition, levels: dict[Key, int], gathers: list[_Gather]) -> ViewedCondition:
+        """Return a condition on several events of each iteration of groups, beside what comes later."""
+        found = self._viewed(condition, levels)
+        names = {key: self._key_view(key, levels).name for key in levels}
+        every = tuple(view for one in gathers for view in one.views)
+        alone = sum(len(one.keys) for one in gathers) == len(levels)  # of two that are over one was before the other
+        cuts = [cut for cut in _cuts(gathers) if cut and not (alone and cut == tuple(gathers))]
+        before = tuple(self._before_of(condition, found, names, cut)._replace(gathered=every) for cut in cuts)
+        return found._replace(gathered=every, before=before)
+
+    def _before_of(
+        self, condition: Condition, viewed: ViewedCondition, names: dict[Key, str], over: tuple[_Gather, ...]
     ) -> ViewedCondition:
-        """Return a condition on several events of each iteration of a group, beside what comes later."""
-        (group, level), *others = together.items()
-        inside = [key for key in levels if group in self._scope(key)]
-        paths = sorted((self._scope(key) for key in inside), key=len)
-        known = all(
-            inner in self._scope(other) or self._is_known(other, inner)
-            for key in inside
-            for inner in self._scope(key)[level + 1 :]
-            for other in inside
-        )
-        known &= not any(key[0] in self._absent for key in inside)
-        if others or not known or any(paths[-1][: len(path)] != path for path in paths):
-            both = " and ".join(dict.fromkeys(f"`{named(key[0])}`" for key in inside))
-            raise UsageError(
-                f"`{condition.text}` compares {both}, which are repeated apart from one another, with what comes later",
-                "Compare variables of one group, or put what they are compared with before it.",
-            )
-        plain = {key: len(self._path_of(key[0])) if key in inside else of for key, of in levels.items()}
-        found = self._viewed(condition, plain)
-        name = f"{condition.text}\ngathered {group}"
-        view = View(name, None, group, paths[-1], level)
-        names = {key: self._key_view(key, plain).name for key in plain}
-        outside = {names[key] for key in plain if key not in inside}
-        own = {names[key] for key in inside}
-        left = (v for v in found.views if v.name in outside or (v.name not in own and group not in v.emptied_by))
-        names.update((key, f"{name}\n{names[key]}") for key in inside)
-        value = _renamed(condition.value, {key: text for key, text in names.items() if key[0] not in self._absent})
-        before = ViewedCondition(replace(condition, value=value), (*left, view), found.awaited, view)
-        return found._replace(gathered=view, before=before)
+        """Return a condition for iterations of some groups that are over."""
+        of = {key: f"{one.view.name}\n{names[key]}" for one in over for key in one.keys}
+        outside = {name for key, name in names.items() if key not in of}
+        own, groups = {names[key] for key in of}, {one.view.group for one in over}
+        left = (v for v in viewed.views if v.name in outside or (v.name not in own and not groups & v.emptied_by))
+        value = _renamed(condition.value, {k: text for k, text in (names | of).items() if k[0] not in self._absent})
+        views = tuple(one.view for one in over)
+        return ViewedCondition(replace(condition, value=value), (*left, *views), viewed.awaited, over=views)
 
     def _key_view(self, key: Key, levels: dict[Key, int]) -> View:
         name, at = key
         return self._view(name, levels[key]) if at is None else self._at(name, at)
 
-    def _level(self, key: Key, columns: list[Column]) -> int:
+    def _level(self, key: Key, columns: list[Column], start: int) -> int:
         """Return how many groups empty a variable's view: those around it, as long as the others are known before."""
         path = self._scope(key)
-        for level, group in enumerate(path):
+        for level, group in [*enumerate(path)][start:]:
             others = (c for c in columns if group not in self._scope(_key(c)))
             if not all(self._is_known(_key(other), group) for other in others):
                 return level
@@ -249,6 +283,15 @@ class Views:
         if at is not None and at.group == group and (at.nth or 1) == 1 and at.which is not s.Which.LAST:
             return True
         return at is None and (name, group) in self._before and name not in self._absent
+
+
+def apart(text: str, names: Iterable[str]) -> UsageError:
+    """Return the error of a condition on what is repeated apart, where it cannot be gathered."""
+    both = " and ".join(dict.fromkeys(f"`{named(name)}`" for name in names))
+    return UsageError(
+        f"`{text}` compares {both}, which are repeated apart from one another, with what comes later",
+        "Compare variables of one group, or put what they are compared with before it.",
+    )
 
 
 def counter(group: int, around: tuple[int, ...]) -> View:

@@ -96,11 +96,6 @@ def test_a_trend_of_iterations_is_explained_by_the_conditions_of_each() -> None:
         assert len(list(reasons)) == trend.length // 2
 
 
-def test_iterations_apart_from_one_another_are_not_compared_with_what_comes_later() -> None:
-    with pytest.raises(TrellisError, match="`a` and `b`, which are repeated apart from one another"):
-        detect("PATTERN SEQ(SEQ((A a)+ h[], (B b)+ i[])+ g[], C c) WHERE a.x + b.x < c.x").count()
-
-
 HARD = [
     "(B{2,3} a[])+ g[] WHERE FIRST(g).a.x >= a.x",
     "AND(B a, A? b)+ g[] WHERE FIRST(g).a.x = a.x",
@@ -130,6 +125,10 @@ HARD = [
     "SEQ(A a, NOT(SEQ(NOT(A x), B* d[], B b){2} g[]), B c) WHERE x.x > b.x AND COUNT(d) < 1",
     "SEQ(A a, NOT(SEQ(B b, NOT(SEQ(A x, C y)))), B c) WHERE x.x > b.x AND y.x < b.x",
     "AND(SEQ(A a, B+ b[] UNTIL (b.x > a.x), B c), A d)",
+    "AND(SEQ(A+ a[])+ g[], B+ b[]) WHERE SUM(a.x) < SUM(b.x)",
+    "AND(SEQ(A a, B b)+ g[], SEQ(B c, A? d)+ h[]) WHERE a.x + b.x <= c.x + d.x",
+    "SEQ(AND(SEQ(A a, B b)* g[], (B c)+ h[])+ k[], B f) WHERE a.x + b.x + f.x <= c.x + 9",
+    "AND(SEQ(A a, contiguous B b), skip-till-next C c)",
 ]
 
 

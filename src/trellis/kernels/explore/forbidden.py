@@ -182,7 +182,7 @@ def _note(tables, columns, lists, scratch, row, stated, key):
     for i in range(stated.shape[0]):
         known = row[SLOTS + stated[i, 1]] if stated[i, 1] >= 0 else np.int64(0)
         if not stated[i, 2] & ~row[BOUND]:
-            known = gather(tables, columns, lists, scratch, stated[i, 0], row, known)
+            known = gather(tables, columns, lists, scratch, stated[i, 0], max(stated[i, 1], 0), row, known)
             if known == FULL:
                 return np.int64(NO_ROOM)
         key[4 + i] = max(known, 0)

@@ -25,11 +25,12 @@ from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def gather(tables, columns, lists, scratch, term, row, known):
+def gather(tables, columns, lists, scratch, term, slot, row, known):
     """Return a list of tuples with those that a match adds to it; `known` is its number, or -1; `FULL` without room.
 
-    A tuple has, for each reference of a term, the event or number that it names in the match. Where the term goes over
-    sets, there is one for each choice of members. It is a list itself, and stands in the other by its number.
+    A tuple has, for each reference of a term that is gathered to a slot, the event or number that it names. Where the
+    term goes over sets, there is one for each choice of members. It is a list itself, and stands in the other by its
+    number.
     """
     begin, size = t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1) - t.at(tables, t.T_BEGINS, term)
     chosen, counters, loops = scratch.events, scratch.counters, 0
@@ -37,7 +38,7 @@ def gather(tables, columns, lists, scratch, term, row, known):
     found = max(known, 0)
     for k in range(t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)):
         number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
-        if not t.at(tables, t.T_LOOP_GATHERED, k):
+        if not t.at(tables, t.T_LOOP_GATHERED, k) & (1 << slot):
             continue
         first = lists.ends[number - 1] if number > 0 else 0
         if number <= 0 or lists.ends[number] == first:
@@ -52,7 +53,7 @@ def gather(tables, columns, lists, scratch, term, row, known):
         if size > scratch.branches.shape[0]:
             return FULL
         for r in range(size):
-            scratch.branches[r] = chosen[begin + r] if t.at(tables, t.T_GATHERED, begin + r) else 0
+            scratch.branches[r] = chosen[begin + r] if t.at(tables, t.T_GATHERED, begin + r) & (1 << slot) else 0
         one = keep(lists, scratch.branches, size)
         if one == FULL:
             return FULL
@@ -73,16 +74,18 @@ def begin_iteration(tables, columns, programs, lists, scratch, row, variable):
     """Write a match as it is when a letter begins an iteration; return `HOLDS`, `FAILS`, or what went wrong.
 
     It is written to `scratch.begun`, and as it was before to `scratch.before`. What waited for the end of the iteration
-    before is asked.
+    before, and for nothing else, is asked.
     """
     before, begun, groups = scratch.before, scratch.begun, t.at(tables, t.L_GROUPS, variable)
     open_ = open_views(tables, lists, row)
+    others = open_ & ~t.at(tables, t.L_EMPTIES, variable)
     for term in range(tables[t.TERMS] if row[VARIABLE] >= 0 else 0):
         if (
             t.at(tables, t.T_CLOSES, term) & groups
             and t.at(tables, t.T_ABSENT, term) < 0
             and not t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]
             and not is_decided(tables, term, open_, row[BOUND], row)
+            and is_decided(tables, term, others, row[BOUND], row)
         ):
             answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
             if answer != TRUE:
@@ -102,8 +105,9 @@ def begin_iteration(tables, columns, programs, lists, scratch, row, variable):
             begun[BOUND] |= 1 << t.at(tables, t.L_LINK_TO, k)
     for k in range(t.at(tables, t.L_GATHER_BEGINS, variable), t.at(tables, t.L_GATHER_BEGINS, variable + 1)):
         if not t.at(tables, t.L_GATHER_VIEWS, k) & ~row[BOUND]:
-            slot = SLOTS + t.at(tables, t.L_GATHER_SLOT, k)
-            begun[slot] = gather(tables, columns, lists, scratch, t.at(tables, t.L_GATHER_TERM, k), row, begun[slot])
-            if begun[slot] == FULL:
+            slot, term = t.at(tables, t.L_GATHER_SLOT, k), t.at(tables, t.L_GATHER_TERM, k)
+            known = gather(tables, columns, lists, scratch, term, slot, row, begun[SLOTS + slot])
+            if known == FULL:
                 return NO_ROOM
+            begun[SLOTS + slot] = known
     return HOLDS

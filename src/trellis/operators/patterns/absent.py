@@ -102,7 +102,7 @@ def _stated_matches(
     stated = np.array([
         (
             one.number,
-            -1 if one.gathered is None else slots[Register(RegisterKind.TUPLES, one.gathered.name)],
+            slots[Register(RegisterKind.TUPLES, one.gathered[0].name)] if one.gathered else -1,
             sum(1 << views[name] for name in one.named),
         )
         for one in telling[: len(asked)]

@@ -33,7 +33,7 @@ def bucket_tables(
     for number, one in enumerate(guard_terms):
         instructions = programs.instructions(number)
         code = instructions[0]
-        apart = one.absent is not None or one.over or one.stated
+        apart = one.absent is not None or bool(one.over) or one.stated
         if apart or len(instructions) > 1 or code[0] != COMPARE_COLUMNS or code[1] != EQUAL:
             continue
         sides = [(code[2], int(code[3])), (code[4], int(code[5]))]

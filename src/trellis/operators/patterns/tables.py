@@ -165,7 +165,7 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: Re
         t.T_MOVING: ints(mask(one.moving, codes) for one in guard_terms),
         t.T_BEGINS: ragged([[0] * len(one.references) for one in guard_terms])[0],
         t.T_VARIABLE: ints(codes.get(_seen(one, reference), 0) for one, reference in references),
-        t.T_GATHERED: ints(_is_gathered(one, reference.var) for one, reference in references),
+        t.T_GATHERED: ints(_gathered_to(one, reference.var, registers) for one, reference in references),
         t.T_KIND: ints(_reference_kind(one, r) for one, r in references),
         t.T_REGISTER: ints(registers.place(one.register(r)) if r.which in SO_FAR else 0 for one, r in references),
         t.T_SO_FAR: ints(mask(one.so_far, codes) for one in guard_terms),
@@ -191,26 +191,26 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: Re
 
 def _seen(one: GuardTerm, reference: Reference) -> str:
     """Return the view that a reference looks at."""
-    return one.gathered.name if one.gathered is not None and one.is_over(reference.var) else reference.var
+    over = one.over_of(reference.var)
+    return reference.var if over is None else over.name
 
 
 def _place_in_tuple(guard_terms: tuple[GuardTerm, ...], one: GuardTerm, reference: Reference) -> int:
     """Return the place of what a reference names, of iterations that are over, in the tuples of these."""
     last = next(other for other in guard_terms if other.gathered == one.gathered and not other.over)
-    assert one.gathered is not None
-    return last.references.index(reference._replace(var=reference.var[len(one.gathered.name) + 1 :]))
+    over = one.over_of(reference.var)
+    assert over is not None
+    return last.references.index(reference._replace(var=reference.var[len(over.name) + 1 :]))
 
 
-def _is_gathered(one: GuardTerm, name: str) -> bool:
-    """Return whether what has a name is of the iteration of which a term gathers."""
-    gathered = one.gathered
-    if one.stated:
-        return True
-    return (
-        gathered is not None
-        and not one.over
-        and any(view.name == name and gathered.group in view.replaced_by for view in one.views)
-    )
+def _gathered_to(one: GuardTerm, name: str, registers: RegisterSlots) -> int:
+    """Return the slots, as bits, to which a term gathers what has a name, or a view."""
+    slots = {view.group: registers.slots[Register(RegisterKind.TUPLES, view.name)] for view in one.gathering}
+    if one.stated:  # all that a whole match has
+        return bits(slots.values()) or 1
+    seen = one.over_of(name)
+    inside = [view.replaced_by for view in one.views if view.name == (name if seen is None else seen.name)]
+    return bits(slot for group, slot in slots.items() if any(group in groups for groups in inside))
 
 
 def _is_of_two(one: GuardTerm) -> bool:
@@ -252,14 +252,14 @@ LOOPS = {RegisterKind.PAIRS: t.OVER_PAIRS, RegisterKind.SET: t.OVER_SET, Registe
 
 
 def _loops(one: GuardTerm, codes: Mapping[str, int], registers: RegisterSlots) -> list[tuple[int, int, int, int]]:
-    """Return the sets that a term goes over: the slot, the view, the kind, and whether it gathers their members."""
+    """Return the sets that a term goes over: the slot, the view, the kind, and where it gathers their members."""
     plain = (one.register(r) for r in one.references if not r.function or one.is_over(r.var))
     return [
         (
             registers.slots[register],
             codes[register.variable],
             LOOPS[register.kind],
-            int(_is_gathered(one, register.variable)),
+            _gathered_to(one, register.variable, registers),
         )
         for register in dict.fromkeys(plain)
         if register is not None and register.kind in LOOPS
@@ -291,12 +291,11 @@ def _needs(one: GuardTerm, codes: Mapping[str, int], registers: RegisterSlots) -
 
 def _gathers(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: RegisterSlots) -> dict[int, Ints]:
     """Return by letter the terms whose tuples an iteration adds, that is over when the letter begins another."""
-    found = []
+    found, gathers = [], [(one, view) for one in guard_terms for view in one.gathering]
     for letter in alphabet.letters:
         begun, rows = {*alphabet.begun(letter)}, []
-        for one in guard_terms:
-            view = one.gathered
-            if view is None or one.over or not begun & {*view.path[view.level :]} or begun & view.emptied_by:
+        for one, view in gathers:
+            if not begun & {*view.path[view.level :]} or begun & view.emptied_by:
                 continue
             own = (v.name for v in one.views if v.name in one.named and view.group in v.replaced_by)
             slot = registers.slots[Register(RegisterKind.TUPLES, view.name)]
