@@ -52,6 +52,16 @@ def test_graph_listing_and_bisection_agree(monkeypatch: pytest.MonkeyPatch, keys
             assert events_of(text, sizes=Sizes(skip_few=0)) == wanted
 
 
+@pytest.mark.parametrize("rest", ["ORDER BY b.x % 3 DESC AFTER MATCH SKIP TO NEXT", "AFTER MATCH SKIP TO LAST b"])
+def test_batches_of_one_result_and_bisection_agree(rest: str) -> None:
+    """What is kept of one first event may come in several batches."""
+    text = f"PATTERN AND(A a, B b) WHERE a.x + b.x > 6 {rest}"
+    wanted = events_of(text, type="k")
+    assert len(wanted) > 2
+    for sizes in (Sizes(match_rows=1), Sizes(skip_few=0)):
+        assert events_of(text, type="k", sizes=sizes) == wanted
+
+
 def test_more_results_than_can_be_listed_by_a_key() -> None:
     """Of 2^200 results those that are kept are found by sums, counts and the greatest value."""
     events = pa.table({"t": range(200), "id": range(200), "x": range(200), "k": list("AB") * 100})
