@@ -21,6 +21,7 @@ LONGER = {"row 9, span of 1 hour": 80.0, "row 11, four variables crossing, the w
 SMALL = 300  # events of the run by which everything is compiled
 WIDE = ("OR, both ways", "OR of two columns")  # their numbers have as many bits as there are events
 MILLION = f"row 6, {cliffs_limit.GAIN}"  # asked of a million events, too
+SEVERAL = "row 6, several variables"
 RANKED = (
     "a row tells its rank, the number of trends before it, or NULL beyond 64 bits; to tell which, rising trends are "
     "counted, and that takes n log n comparisons (whoever counts them learns whether two values are equal), while the "
@@ -155,18 +156,27 @@ def items(quick: bool) -> Iterator[Item | Explained]:
             elif size == 10_000 and max(cliff.sizes) < size:
                 yield _of_shape(cliff, cliff.sizes[0])
         for name in cliffs_limit.entries(10):
-            yield _of_limit(name, size)
+            item = _of_limit(name, size)
+            if name == SEVERAL and size == 100_000:
+                yield _with_ranks(item, several=True)
+                item = replace(item, limit=None, bound=RANKED)
+            yield item
     million = _of_limit(MILLION, 1_000 if quick else 1_000_000)
-    yield replace(
-        million, name=f"{MILLION}, with ranks", peer=lambda n, _: cliffs_limit.with_ranks(n), rewordings=(),
-        peer_name="plain Numba with ranks",
-    )  # fmt: skip
+    yield _with_ranks(million)
     if not quick:
         yield replace(million, limit=None, bound=RANKED)
     for cliff in ROWS:
         yield Explained(f"row {cliff.row}, {cliff.title}", million.size, cliff.text, _explained)
     for name, (text, _, _) in cliffs_limit.entries(10).items():
         yield Explained(name, million.size, text, cliffs_limit.explained)
+
+
+def _with_ranks(item: Item, several: bool = False) -> Item:
+    """Return the row beside a plain program that tells ranks, too."""
+    return replace(
+        item, name=f"{item.name}, with ranks", peer=lambda n, _: cliffs_limit.with_ranks(n, several), rewordings=(),
+        peer_name="plain Numba with ranks",
+    )  # fmt: skip
 
 
 def _explained(text: str, events: int) -> str:

@@ -60,10 +60,11 @@ def entries(events: int) -> dict[str, Entry]:
     }  # fmt: skip
 
 
-def with_ranks(events: int) -> object:
-    """Return the best gains with the numbers that their ranks are made of."""
-    anywhere = np.ones(events, np.bool_)
-    return best_with_ranks(trades(events)["price"].to_numpy(), anywhere, anywhere, False, 10)
+def with_ranks(events: int, several: bool = False) -> object:
+    """Return the best gains with the numbers that their ranks are made of, of one variable or of several."""
+    table, anywhere = trades(events), np.ones(events, np.bool_)
+    starts = table["type"].to_numpy(zero_copy_only=False) == "A" if several else anywhere
+    return best_with_ranks(table["price"].to_numpy(), starts, ~starts if several else anywhere, False, 10)
 
 
 def rewordings(name: str, events: int) -> tuple[str, ...]:
@@ -252,7 +253,7 @@ def best_with_ranks(price, starts, inner, percent, most):  # type: ignore[no-unt
             i -= i & -i
         found = max(found, np.uint64(1))
         numbers[x], i = found, n - rank[x]
-        while i <= n:
+        while i <= n and inner[x]:
             tree[i] = full if full - tree[i] < found else tree[i] + found
             i += i & -i
     return best_gains(price, starts, inner, percent, most), numbers

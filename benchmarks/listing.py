@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numba
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,19 @@ KITE = "PATTERN E+ s[] WHERE s[i].src = s[i-1].dest"
 STOCK = "PATTERN E+ s[] WHERE s[i].price > s[i-1].price"
 SEVERAL = """PATTERN SEQ(A a, B+ b[], C c)
     WHERE a.price < FIRST(b).price AND b[i].price > b[i-1].price AND c.price > LAST(b).price WITHIN 200 SLIDE 200"""
+PAIRS = "PATTERN AND(A a, B b) WHERE a.price + b.price > 1 AND [part]"
+PAIRS_SQL = (
+    "FROM events a JOIN events b ON a.part = b.part WHERE a.type = 'A' AND b.type = 'B' AND a.price + b.price > 1"
+)
+SMALL = {  # results of many small partitions, and SQL that finds them
+    "AND": (PAIRS, f"SELECT a.part, least(a.ts, b.ts), greatest(a.ts, b.ts), a.id, b.id {PAIRS_SQL} ORDER BY 1, 2, 3"),
+    "AND, AFTER MATCH": (
+        f"{PAIRS} AFTER MATCH SKIP TO NEXT",
+        f"""SELECT a.part, least(a.ts, b.ts) AS first, greatest(a.ts, b.ts) AS last, a.id, b.id {PAIRS_SQL}
+        QUALIFY row_number() OVER (PARTITION BY a.part, first ORDER BY last) = 1 ORDER BY 1, 2""",
+    ),
+}
+OF_SQL = 10  # times as long as DuckDB, by the time of all cores, at most
 COPIED, SOONER = 2, 1.2  # times as long as a copy of the same bytes, at most; as fast on two threads, at least
 WRITTEN = 2  # times as long as pyarrow's writer of the table takes, at most
 TIMES = {1: 4, 2: 7}  # as fast as the plain walk, on so many threads
@@ -31,7 +45,7 @@ EVENTS, COMPACT = ("events",), ("shared", "new")
 
 
 def run(quick: bool) -> list[Table]:
-    return [*(_listed(name, quick) for name in ("kite", "stock")), _several(quick), _parquet(quick)]
+    return [*(_listed(name, quick) for name in ("kite", "stock")), _several(quick), _parquet(quick), _small(quick)]
 
 
 def kite(quick: bool) -> tuple[str, str, pa.Table]:
@@ -137,6 +151,28 @@ def _parquet(quick: bool) -> Table:
     peer = Peer(f"pyarrow writes the table that is there, by its own settings, {sizes[0] / 1e6:,.0f} MB", plain)
     row = Row(work, ours, peers=[peer], targets=[at_most(WRITTEN, "times pyarrow", ours.wall / plain.wall)])
     return Table(f"{len(table):,} trends to Parquet", [row])
+
+
+def _small(quick: bool) -> Table:
+    """List results of many partitions of three events, from the events on, beside joins of DuckDB."""
+    partitions = 1_000 if quick else 100_000
+    events = priced(3 * partitions).append_column("part", pa.array(np.arange(3 * partitions) // 3))
+    base, rows = duckdb.connect(), []
+    base.execute("SET threads = 1")
+    base.register("events", events)
+    for name, (text, sql) in SMALL.items():
+        found: list[int] = []
+
+        def ours(text: str = text, found: list[int] = found) -> None:
+            listed = trellis.query(text).detect(events, time="ts", event_id="id", type="type", max_trends=10**10)
+            found[:] = [len(listed.to_arrow())]
+
+        theirs = best_of(f"{name}, DuckDB", lambda sql=sql: base.sql(sql).to_arrow_table(), quick=quick)
+        timing = best_of(f"{name}, small partitions", ours, quick=quick)
+        assert found == [len(base.sql(sql).to_arrow_table())], "rows differ"
+        target = at_most(OF_SQL, "times DuckDB", timing.cpu / theirs.cpu)
+        rows.append(Row(name, timing, peers=[Peer("DuckDB, one thread", theirs)], targets=[target]))
+    return Table(f"{partitions:,} partitions of three events", rows)
 
 
 DATA: dict[str, Callable[[bool], tuple[str, str, pa.Table]]] = {"kite": kite, "stock": stock}

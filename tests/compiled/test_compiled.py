@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import njit
 from numba.core.errors import TypingError
 
 import trellis
@@ -180,6 +181,33 @@ def test_a_kernel_is_called_by_another_and_by_python() -> None:
     assert _sum_of_twice(values.astype(np.float64)) == 12.0
     assert _sum_of_twice(values) == 12
     assert _twice(2) == 4
+
+
+@jit.njit
+def _times(value, factor):
+    return value * factor
+
+
+@jit.njit
+def _polynomial(value):
+    total = 0
+    for _ in range(2):
+        total = _times(_times(value, 3) + total, 1)
+    return total
+
+
+@njit
+def _by_numba_alone(value):
+    return _polynomial(value) + 1
+
+
+def test_numbers_written_in_calls_need_no_forms_of_their_own() -> None:
+    assert _polynomial(5) == 30
+    assert not [args for args in _times.overloads if "Literal" in str(args)]
+
+
+def test_kernels_are_called_by_what_numba_alone_compiles() -> None:
+    assert _by_numba_alone(5.0) == 31.0
 
 
 def test_a_mistake_in_a_kernel_is_told() -> None:

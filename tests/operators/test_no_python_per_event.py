@@ -37,6 +37,10 @@ QUERIES = {
     "greedy": "PATTERN SEQ(A a, B+ b[] greedy, C c) WHERE [part] WITHIN 20",
     "so far": "PATTERN SEQ(A a, B+ b[]) WHERE [part] AND b[i].x > AVG(b[..i-1].x) WITHIN 15",
     "past last": "PATTERN SEQ(A a, B b) WHERE [part] WITHIN 20 AFTER MATCH SKIP PAST LAST",
+    "to next, join": "PATTERN AND(A a, B b) WHERE [part] AND a.x + b.x > 30 WITHIN 20 AFTER MATCH SKIP TO NEXT",
+    "to last, key": "PATTERN SEQ(A a, B+ b[]) WHERE [part] WITHIN 9 ORDER BY b[1].y % 7 AFTER MATCH SKIP TO LAST b",
+    "past last, by a mean": """PATTERN E+ s[] WHERE [part] AND s[i].x > s[i-1].x WITHIN 20 ORDER BY AVG(s.x)
+        AFTER MATCH SKIP PAST LAST""",
 }
 ANSWERS: dict[str, Callable[[Any], Any]] = {
     "count": lambda results: results.count(),
@@ -51,13 +55,14 @@ def _per_event(results: Any) -> pa.Table:
     return results.per_event(*items).to_arrow()
 
 
-def events(n: int) -> pa.Table:
-    """Return events of four partitions, at random."""
+def events(n: int, of_partition: int = 0) -> pa.Table:
+    """Return events of four partitions, or of partitions of so many events, at random."""
     rng = np.random.default_rng(3)
     return pa.table(
         {
             "ts": np.arange(n), "id": np.arange(n), "kind": np.array(list("ABCD"))[rng.integers(0, 4, n)],
-            "x": np.round(rng.random(n) * 100, 2) + 1, "y": rng.integers(1, 1_000, n), "part": np.arange(n) % 4,
+            "x": np.round(rng.random(n) * 100, 2) + 1, "y": rng.integers(1, 1_000, n),
+            "part": np.arange(n) // of_partition if of_partition else np.arange(n) % 4,
         }
     )  # fmt: skip
 
@@ -83,9 +88,19 @@ def calls(text: str, ask: Callable[[Any], Any], table: pa.Table) -> Counter[Code
 @pytest.mark.parametrize("answer", ["count", "to_arrow", pytest.param("per_event", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", QUERIES)
 def test_calls_do_not_grow_with_events(name: str, answer: str) -> None:
-    text, ask = QUERIES[name], ANSWERS[answer]
-    calls(text, ask, events(SMALL // 4))  # imports and caches
-    few, many = (calls(text, ask, events(n)) for n in (SMALL, LARGE))
-    more = {code: many[code] - few[code] for code in many if many[code] - few[code] > BESIDE}
+    _assert_same_calls(QUERIES[name], ANSWERS[answer])
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_calls_do_not_grow_with_small_partitions(name: str) -> None:
+    """Of each partition nothing but its range of ranks is looked at, inside an expression."""
+    _assert_same_calls(QUERIES[name], ANSWERS["to_arrow"], of_partition=3)
+
+
+def _assert_same_calls(text: str, ask: Callable[[Any], Any], of_partition: int = 0) -> None:
+    calls(text, ask, events(LARGE, of_partition))  # imports, caches and compiled code
+    few, many = (calls(text, ask, events(n, of_partition)) for n in (SMALL, LARGE))
+    grown = {code: many[code] - few[code] for code in many if many[code] - few[code] > BESIDE}
+    more = {code: number for code, number in grown.items() if not (of_partition and code.co_name.startswith("<"))}
     told = [f"{code.co_qualname} in {code.co_filename}: {number} more" for code, number in more.items()]
     assert not told, "\n".join(told)

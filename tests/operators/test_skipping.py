@@ -45,6 +45,7 @@ def test_graph_listing_and_bisection_agree(monkeypatch: pytest.MonkeyPatch, keys
     for skip in ("PAST LAST", "TO NEXT", "TO LAST s"):
         text = f"{RISING} {keys} AFTER MATCH SKIP {skip}"
         wanted = events_of(text)
+        assert events_of(text, sizes=Sizes(skip_few=0)) == wanted
         with monkeypatch.context() as patched:
             patched.setattr(TrendOperator, "leading", lambda *_: None)
             assert events_of(text) == wanted

@@ -113,6 +113,7 @@ CASES = (
     KernelCase("types", "PATTERN SEQ(A a, B b) WHERE b.price > a.price"),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c))"),
+    KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AFTER MATCH SKIP PAST LAST"),
     KernelCase(
         "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
     ),

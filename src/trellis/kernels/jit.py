@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from llvmlite.binding import Linkage, create_new_function_pass_manager
 from numba.core import compiler, config, errors, sigutils, typing
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, jit_registry
+from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from trellis.kernels.cache import KernelCache, compiled_once
 from trellis.kernels.shortcuts import quicker
@@ -55,13 +57,56 @@ class KernelFlags(compiler.Flags):
 class InnerLibrary(JITCodeLibrary):
     """Code that is linked into that of an entry and never runs by itself."""
 
-    def _optimize_final_module(self) -> None:
-        """Leave that to the entry, which sees how the code is used."""
+    def _optimize_functions(self, module: Any) -> None:
+        """Make functions small, so that there is less to link; the entry optimises them."""
+        module.data_layout = self._codegen._data_layout
+        builder, passes = self._codegen._pass_builder(), create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_refprune_pass()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
 
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        """Leave linking and optimising to the entry, which sees how the code is used."""
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.external:
+                function.linkage = "linkonce_odr"  # others that are linked with it may have it too
         self._finalize_dynamic_globals()
-        self._verify_declare_only_symbols()
         self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """Return the code with all that it calls, for one that Numba alone compiles."""
+        module = self._final_module.clone()
+        for other in _link_inner(module, self, self._linking_libraries):
+            module.link_in(other._get_module_for_linking(), preserve=True)
+        return module
+
+
+class EntryLibrary(JITCodeLibrary):
+    """Code that runs, with all that it calls."""
+
+    def finalize(self) -> None:
+        """Link, optimise and make machine code."""
+        self._linking_libraries[:] = _link_inner(self._final_module, self, self._linking_libraries)
+        super().finalize()
+
+
+def _link_inner(module: Any, library: Any, called: list[Any]) -> list[Any]:
+    """Link inner functions that are called, however far, each once; return the libraries of others."""
+    found, others = dict.fromkeys(called), []
+    waiting = list(found)
+    for one in waiting:  # which grows
+        if not isinstance(one, InnerLibrary):
+            others.append(one)
+            continue
+        module.link_in(one._final_module, preserve=True)
+        library._reload_init.update(one._reload_init)
+        waiting += [inner for inner in dict.fromkeys(one._linking_libraries) if inner not in found]
+        found.update(dict.fromkeys(one._linking_libraries))
+    return others
 
 
 class KernelDispatcher(CPUDispatcher):
@@ -92,7 +137,8 @@ class KernelDispatcher(CPUDispatcher):
             else:
                 self._cache_misses[sig] += 1
                 side_by_side = _side_by_side(self.neighbours, not self.branching)
-                with _everything_inner(), quicker(), _no_garbage(), _told_if_long(), side_by_side:
+                inner = _everything_inner(self.targetctx.codegen())
+                with inner, quicker(), _no_garbage(), _told_if_long(), side_by_side:
                     found = self._compile(args, return_type, inner=False)
                 self._cache.save_overload(sig, found)
             self._inner.discard(args)
@@ -101,9 +147,14 @@ class KernelDispatcher(CPUDispatcher):
             return found.entry_point
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return how this kernel is called by another one; compiled for that if it is not there yet."""
+        """Return how this kernel is called by another one; compiled for that if it is not there yet.
+
+        A number that is written in a call is like any of its type, or each would have a form of its own. Some functions
+        of Numba's ask which one it is.
+        """
         signature, args = self._compiler.fold_argument_types(args, kws)
-        args = tuple(args)
+        as_written = self.py_func.__module__.startswith("numba.")
+        args = tuple(one if as_written else unliteral(one) for one in args)
         with global_compiler_lock:
             if args not in self.overloads:
                 found = self._compile(args, None, inner=True)
@@ -139,13 +190,15 @@ class KernelDispatcher(CPUDispatcher):
 
 
 @contextmanager
-def _everything_inner() -> Iterator[None]:
+def _everything_inner(codegen: Any) -> Iterator[None]:
     """Have what Numba has written in Python be inner functions too, while an entry is compiled."""
     before = jit_registry.pop(CPU)  # a dictionary whose keys cannot be overwritten
     jit_registry[CPU] = njit
+    codegen._library_class = EntryLibrary
     try:
         yield
     finally:
+        codegen._library_class = JITCodeLibrary
         del jit_registry[CPU]
         jit_registry[CPU] = before
 

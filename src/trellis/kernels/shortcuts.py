@@ -8,13 +8,25 @@ that this was written for.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 import numba
-from numba.core import base, compiler_machinery, errors, ir, lowering, postproc, targetconfig, transforms, types
+from numba.core import (
+    base,
+    compiler_machinery,
+    errors,
+    inline_closurecall,
+    ir,
+    lowering,
+    postproc,
+    targetconfig,
+    transforms,
+    types,
+)
 from numba.core.runtime.context import NRTContext
 from numba.np import arrayobj
 
@@ -125,6 +137,19 @@ def _run_pass(self: Any, index: int, step: Any, state: Any) -> None:
             state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
 
 
+class _Copies:
+    """Makes copies of the blocks of a function that share its variables, where Numba copies all of them for each."""
+
+    scope: Any = None
+    memo: dict[int, Any]
+
+    def deepcopy(self, block: Any) -> Any:
+        """Return a copy of a block."""
+        if self.scope is None or block.scope is not self.scope:
+            self.scope, self.memo = block.scope, {}
+        return copy.deepcopy(block, self.memo)
+
+
 _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (types.BaseFunction, "get_call_type", _known_call_type),
     (ir.Inst, "_rec_list_vars", _list_variables),
@@ -135,5 +160,6 @@ _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (lowering.Lower, "lower_getitem", lower_getitem),
     (lowering.Lower, "lower_setitem", lower_setitem),
     (NRTContext, "get_meminfos", get_meminfos),
+    (inline_closurecall, "copy", _Copies()),
     (arrayobj, "raise_with_shape_context", refuse_shape),
 )

@@ -317,5 +317,15 @@ def rank_labels(runs: Sequence[tuple[int, int, int]]) -> Labels:
     return _joined(ranks, np.int64), groups
 
 
+def label_runs(firsts: Sequence[int], groups: Ints, lengths: Ints) -> Labels:
+    """Return the same for the first rank, the group and the length of each run, without an array for each."""
+    from trellis.kernels.list.columns import label_rows
+
+    ranks, of_rows = np.empty(lengths.sum(), np.int64), np.empty(lengths.sum(), np.int64)
+    clipped = np.array([min(first, RANK_LIMIT) for first in firsts], np.uint64)
+    label_rows(clipped, groups, lengths, ranks, of_rows)
+    return ranks, of_rows
+
+
 def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     return np.concatenate([np.empty(0, dtype), *arrays]).astype(dtype, copy=False)

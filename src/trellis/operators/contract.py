@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
-from trellis.events.slice import Slice
+from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery
 from trellis.limits import warn_of_all
 from trellis.plan.plan import Plan
@@ -197,10 +197,10 @@ class QueryOperator(ABC):
         warn_of_all(sum(self.counts), request.max_trends)
         return self.list(request.all_of(self.counts))
 
-    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
-        """Return the results of each group that AFTER MATCH keeps, without listing those that it skips.
+    def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:
+        """Return the results that AFTER MATCH keeps, in the order of groups, without listing those that it skips.
 
-        None for a group, or for all, where only ranks or listing tell.
+        With them come the groups of which only ranks or listing tell; None where these are all.
 
         Parameters
         ----------

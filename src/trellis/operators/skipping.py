@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,15 +12,14 @@ from trellis.digits import number_text
 from trellis.errors import ListingRefused
 from trellis.events.slice import Ints, Slice
 from trellis.language.printer import value_text
-from trellis.language.syntax import Skip
-from trellis.operators.batch import PathBatch
+from trellis.operators.after_match import Keeper, next_places
+from trellis.operators.batch import PathBatch, RankRange
 from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator
 from trellis.plan.plan import Plan
 from trellis.providers import provided
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
-    from trellis.operators.ranks import Ranks
 
 MOST = 100_000_000  # results of one first event that are listed to choose one
 T = TypeVar("T")
@@ -30,9 +29,9 @@ class SkippingOperator(QueryOperator):
     """The results of an operator that AFTER MATCH keeps, group by group; there is at most one for each first event.
 
     Where the results are paths of a graph, those that are kept are followed one after another, and no other is looked
-    at. Elsewhere ranks tell: as they go by the first event, the results that begin too early are one range of ranks,
-    the end of which is looked for by bisection. Only where ORDER BY has keys that cannot be searched by are the results
-    of one first event listed to choose the one.
+    at. Elsewhere the results are listed, unless a group has very many. Then ranks tell: as they go by the first event,
+    the results that begin too early are one range of ranks, the end of which is looked for by bisection. Only where
+    ORDER BY has keys that cannot be searched by are the results of one first event listed to choose the one.
 
     Parameters
     ----------
@@ -41,52 +40,81 @@ class SkippingOperator(QueryOperator):
     inner
         The operator of the query without AFTER MATCH.
     results
-        The results of each group that are kept, where they are known.
+        The results that are kept, group by group, where they are known.
     """
 
     def __init__(
-        self, plan: Plan, events: Slice, threads: int, inner: QueryOperator, results: list[PathBatch] | None = None
+        self, plan: Plan, events: Slice, threads: int, inner: QueryOperator, results: PathBatch | None = None
     ) -> None:
         super().__init__(plan, events, threads)
         self.inner = inner
         self._known = results
 
-    @property
-    def _code(self) -> int:
-        """The number of the variable of TO FIRST and TO LAST among those that take events."""
-        assert self.plan.bound.after_match is not None
-        names = [v.name for v in self.plan.bound.variables if not v.absent]
-        return names.index(str(self.plan.bound.after_match.var))
-
     # --- What is kept -----------------------------------------------------------------------------------------
 
     @cached_property
-    def _results(self) -> list[PathBatch]:
-        """The results of each group that are kept."""
+    def _results(self) -> PathBatch:
+        """The results that are kept, group by group."""
         if self._known is not None:
             return self._known
-        found = self.inner.leading(self.plan.bound) or [None] * len(self.events.groups)
-        kept = (self._by_ranks(group) if one is None else one for group, one in enumerate(found))
-        return [
-            PathBatch(one.positions, one.offsets, (np.arange(len(one)), np.full(len(one), group)), one.codes)
-            for group, one in enumerate(kept)
-        ]
+        found = self.inner.leading(self.plan.bound)
+        kept, groups = (PathBatch.concat([]), range(len(self.events.groups))) if found is None else found
+        counts = self.inner.counts
+        sizes = (self.events.groups.hi - self.events.groups.lo) * self.plan.sizes.skip_few
+        some = [(int(group), 0, counts[group]) for group in groups if counts[group]]
+        few = [one for one in some if one[2] <= sizes[one[0]]]
+        many = [one for one in some if one[2] > sizes[one[0]]]
+        parts = [kept, *self._listed(few), *(one for group, _, count in many for one in self._by_ranks(group, count))]
+        whole = PathBatch.concat([part for part in parts if len(part)])
+        order = np.argsort(whole.groups, kind="stable")
+        whole = whole if (np.diff(order) == 1).all() else whole.take(order)
+        begins = np.searchsorted(whole.groups, whole.groups)
+        return PathBatch(whole.positions, whole.offsets, (np.arange(len(whole)) - begins, whole.groups), whole.codes)
 
-    def _by_ranks(self, group: int) -> PathBatch:
-        count = self.inner.counts[group]
-        if not count:
-            return PathBatch(np.empty(0, np.int32), np.zeros(1, np.int32), (np.empty(0, np.int64),) * 2)
-        if count <= self.plan.sizes.skip_few:
-            return self._skipped(self._listed(group, 0, count))
-        kept, rank = [], 0
+    @cached_property
+    def _begins(self) -> Ints:
+        """Where the results of each group begin, and where the last ones end."""
+        return np.searchsorted(self._results.groups, np.arange(len(self.events.groups) + 1))
+
+    def _listed(self, ranges: list[RankRange]) -> Iterator[PathBatch]:
+        """Yield those that are kept of the results with given ranks: these are listed, those of many groups at once."""
+        keeper, ordered = Keeper(), bool(self.plan.bound.order_by)
+        waiting: list[PathBatch] = []  # of the last first event, of which more may come
+        listed = self.inner.list(ListRequest(ranges, lambda batch: batch, self.threads)) if ranges else iter(())
+        for batch in listed:
+            if not ordered:
+                yield self._leading_of(batch, keeper)
+                continue
+            begin = int(np.argmax((batch.firsts == batch.firsts[-1]) & (batch.groups == batch.groups[-1])))
+            before = waiting[-1:]
+            if begin or any(one.firsts[-1] != batch.firsts[0] or one.groups[-1] != batch.groups[0] for one in before):
+                yield self._leading_of(PathBatch.concat([*waiting, batch.take(np.arange(begin))]), keeper)
+                waiting, batch = [], batch.take(np.arange(begin, len(batch)))
+            waiting.append(batch)
+            self._check_number(sum(map(len, waiting)))
+        if waiting:
+            yield self._leading_of(PathBatch.concat(waiting), keeper)
+
+    def _leading_of(self, batch: PathBatch, keeper: Keeper) -> PathBatch:
+        """Return those that are kept of the next results: of one first event the one that comes first by ORDER BY."""
+        groups, firsts, places = batch.groups, batch.firsts.astype(np.int64), self._places(batch)
+        if not self.plan.bound.order_by:
+            return batch.take(keeper.rows_of(groups, firsts, places))
+        keys = provided("keys of ORDER BY")(self.plan, self.events, batch)
+        order = np.lexsort([np.arange(len(batch)), *reversed(keys), firsts, groups])
+        return batch.take(order[keeper.rows_of(groups[order], firsts[order], places[order])])
+
+    def _by_ranks(self, group: int, count: int) -> Iterator[PathBatch]:
+        """Yield those that are kept of many results, one by one: where the next one begins is looked for."""
+        rank = 0
         while rank < count:
             one = self.inner.at(group, [rank])
             if self.plan.bound.order_by:
                 behind = self._first_rank(group, rank, count, int(one.firsts[0]) + 1)
-                one = self._skipped(self._listed(group, rank, behind)) if behind > rank + 1 else one
-            kept.append(one)
-            rank = self._first_rank(group, rank, count, int(self._nexts(one)[0]))
-        return PathBatch.concat(kept)
+                self._check_number(behind - rank)
+                one = one if behind == rank + 1 else PathBatch.concat([*self._listed([(group, rank, behind)])])
+            yield one
+            rank = self._first_rank(group, rank, count, int(self._places(one)[0]))
 
     def _first_rank(self, group: int, rank: int, count: int, place: int) -> int:
         """Return the first rank of a result that begins at a place or later, where the one at `rank` does not."""
@@ -96,54 +124,34 @@ class SkippingOperator(QueryOperator):
             low, high = (middle, high) if int(self.inner.at(group, [middle]).firsts[0]) < place else (low, middle)
         return high
 
-    def _listed(self, group: int, begin: int, end: int) -> PathBatch:
-        if end - begin > MOST:
+    def _check_number(self, results: int) -> None:
+        """Refuse to go through more results of one first event than can be held."""
+        if results > MOST:
             keys = ", ".join(value_text(key.expression) for key in self.plan.bound.syntax.order_by)
             raise ListingRefused(
                 f"AFTER MATCH goes through all results of one first event by ORDER BY {keys}, and there are "
-                f"{number_text(end - begin)} of them",
+                f"{number_text(results)} of them",
                 "Order by LENGTH, a SUM, or an attribute of the first or last event; or make fewer results (HAVING, a "
-                "shorter WITHIN).", end - begin,
+                "shorter WITHIN).", results,
             )  # fmt: skip
-        return PathBatch.concat(
-            list(self.inner.list(ListRequest([(group, begin, end)], lambda batch: batch, self.threads)))
-        )
 
-    def _skipped(self, whole: PathBatch) -> PathBatch:
-        """Return the results that are kept of all that there are from some place on."""
-        keys = provided("keys of ORDER BY")(self.plan, self.events, whole) if self.plan.bound.order_by else []
-        order = np.lexsort([np.arange(len(whole)), *reversed(keys), whole.firsts.astype(np.int64)])
-        firsts, nexts = whole.firsts[order].tolist(), self._nexts(whole)[order].tolist()
-        kept, place = [], -1
-        for row, (first, behind) in enumerate(zip(firsts, nexts, strict=True)):
-            if first >= place:
-                kept.append(int(order[row]))
-                place = behind
-        return whole.take(np.array(kept, np.int64))
-
-    def _nexts(self, batch: PathBatch) -> Ints:
+    def _places(self, batch: PathBatch) -> Ints:
         """Return the first event at which a result may begin that is kept after each of these."""
         after = self.plan.bound.after_match
         assert after is not None
-        firsts = batch.firsts.astype(np.int64)
-        if after.skip is Skip.PAST_LAST:
-            return batch.lasts.astype(np.int64) + 1
-        if after.skip is Skip.TO_NEXT:
-            return firsts + 1
-        own = batch if batch.variables is None else batch.of_variable(self._code)[0]
-        place = (own.firsts if after.skip is Skip.TO_FIRST else own.lasts).astype(np.int64)
-        return np.where(place == firsts, firsts + 1, place)
+        names = [v.name for v in self.plan.bound.variables if not v.absent]
+        return next_places(batch, after.skip, names.index(after.var) if after.var in names else -1)
 
     def next_place(self, group: int) -> int:
         """Return the first event at which a result may begin after the last of a group, which has some."""
-        return int(self._nexts(self.at(group, [self.counts[group] - 1]))[0])
+        return int(self._places(self.at(group, [self.counts[group] - 1]))[0])
 
     # --- Answers ----------------------------------------------------------------------------------------------
 
     @property
     def counts(self) -> Counts:
         """The number of results of each group that are kept."""
-        return [len(batch) for batch in self._results]
+        return np.diff(self._begins).tolist()
 
     def aggregate(self) -> Sequence[Aggregates]:
         """Results that are kept are aggregated by listing them."""
@@ -151,17 +159,15 @@ class SkippingOperator(QueryOperator):
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the results of a group with given ranks."""
-        return self._results[group].take(np.array(ranks, np.int64))
-
-    def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
-        """Yield the results of groups with given ranks."""
-        return (self.at(group, list(ranks)) for group, ranks in chosen.items())
+        return self._results.take(self._begins[group] + np.array(ranks, np.int64))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """List the results with given ranks."""
-        for group, begin, end in request.ranges:
-            if begin < end:
-                yield request.made(self.at(group, range(begin, end)))
+        """List the results with given ranks, those of many groups at once."""
+        groups, begins, ends = np.array(request.ranges, np.int64).reshape(-1, 3).T
+        lengths = np.maximum(ends - begins, 0)
+        behind = self._begins[groups] + begins + lengths
+        found = self._results.take(np.arange(lengths.sum()) + np.repeat(behind - np.cumsum(lengths), lengths))
+        return map(request.made, found.pieces(self.plan.sizes.batch_values))
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List all results that are kept: they are few."""

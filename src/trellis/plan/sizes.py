@@ -54,7 +54,7 @@ class Sizes:
     best_steps
         Steps of a search in the time in which one trend is listed and sorted.
     skip_few
-        Results of a group that AFTER MATCH lists, rather than looks for among their ranks.
+        Results per event of a group that AFTER MATCH lists, rather than looks for among their ranks.
     graph_edges
         Edges of an event graph.
     reach_bytes
@@ -105,7 +105,7 @@ class Sizes:
     best_few: int = 1 << 12
     best_worth: int = 64
     best_steps: int = 10
-    skip_few: int = 4096
+    skip_few: int = 256
     graph_edges: int = 500_000_000
     reach_bytes: int = 1 << 28
     reach_steps: int = 1 << 41

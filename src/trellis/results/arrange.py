@@ -63,6 +63,8 @@ def wanted_ranges(bound: BoundQuery, counts: Sequence[int], ranks: range | None 
 
 
 def _cut_ranges(ranges: Iterable[RankRange], offset: int, limit: int | None) -> list[RankRange]:
+    if not offset and limit is None:
+        return [one for one in ranges if one[1] < one[2]]
     found: list[RankRange] = []
     skip, left = offset, limit
     for group, begin, end in ranges:

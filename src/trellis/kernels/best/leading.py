@@ -89,3 +89,26 @@ def leading_paths(tasks, groups, links, shape, best, events, aims, skip):
             else:
                 place = max(aim, first + 1)
     return found[:used], ends[:paths], owners[:paths]
+
+
+@njit(cache=True, nogil=True)
+def keep_leading(groups, firsts, places, last, rows):
+    """Set the rows of the paths that are kept of some in their order, and return how many.
+
+    Parameters
+    ----------
+    groups, firsts, places
+        The group of each path, its first event, and where the next one may begin if it is kept.
+    last
+        The group of the last path that was kept before, and where the next one may begin; these are set.
+    rows
+        Room for all rows.
+    """
+    group, place, kept = last[0], last[1], 0
+    for row in range(groups.shape[0]):
+        if groups[row] != group or firsts[row] >= place:
+            group, place = groups[row], places[row]
+            rows[kept] = row
+            kept += 1
+    last[0], last[1] = group, place
+    return kept

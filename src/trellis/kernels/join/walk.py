@@ -15,6 +15,8 @@ from trellis.kernels.arrays import first_at_least_in
 from trellis.kernels.join.block import lean
 from trellis.kernels.join.lists import NONE, ONE, begin_lists, narrow
 
+MOST_RESULTS = 1 << 62  # of a rank range, or to be skipped
+
 
 class JoinLevels(NamedTuple):
     """The state of a walk: levels of nodes, each a way to bind the events up to a depth.
@@ -77,8 +79,29 @@ class MatchRoom(NamedTuple):
     ends: np.ndarray
 
 
+class JoinRanges(NamedTuple):
+    """Ranks that are wanted, int64 (ranges,) each.
+
+    Attributes
+    ----------
+    lo, hi
+        The events of the group.
+    event, skip
+        The event at which the first result begins, or one before it, and how many results from there on are skipped.
+    size, written
+        How many results are wanted, and how many were written by the last call.
+    """
+
+    lo: np.ndarray
+    hi: np.ndarray
+    event: np.ndarray
+    skip: np.ndarray
+    size: np.ndarray
+    written: np.ndarray
+
+
 @lean
-def begin_walk(tables, programs, lists, levels, arms, lo, hi, from_event):
+def _begin_walk(tables, programs, lists, levels, arms, lo, hi, from_event):
     """Begin a walk over the events `[lo, hi)` of a group, at results whose first event is not before `from_event`."""
     node, slots, size = 0, tables.begin.shape[0] - 1, tables.events.shape[0]
     levels.base[0] = levels.emit[0] = 0
@@ -205,12 +228,36 @@ def _write(levels, node, depth, room, at):
 
 
 @lean
-def next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room):
-    """Write the next results of a group, without the first `skip`, until there is no room for another.
+def list_matches(tables, programs, lists, levels, arms, ranges, begin, begun, room):
+    """Write the next results of rank ranges until there is no room for another, or a number or node too many.
 
-    Return how many were written; `levels.state[0]` is -1 when there are no more.
+    Return how many were written, and the range that is to be gone on with, whose walk is `begun`. It is `begin` the
+    next time.
     """
-    rows, at, most = 0, 0, room.ends.shape[0]
+    rows = at = np.int64(0)
+    for which in range(begin, ranges.lo.shape[0]):
+        lo, hi, before = ranges.lo[which], ranges.hi[which], rows
+        if not begun:
+            _begin_walk(tables, programs, lists, levels, arms, lo, hi, ranges.event[which])
+        most = min(room.ends.shape[0], rows + ranges.size[which])
+        rows, at, ranges.skip[which] = _next_matches(
+            tables, programs, lists, levels, arms, lo, hi, ranges.skip[which], room, rows, at, most
+        )
+        ranges.written[which] = rows - before
+        ranges.size[which] -= rows - before
+        begun = False
+        if lists.state[0] or levels.state[1] or (ranges.size[which] > 0 and levels.state[0] >= 0):
+            return rows, which
+    return rows, ranges.lo.shape[0]
+
+
+@lean
+def _next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room, rows, at, most):
+    """Write the next results of a group, without the first `skip`, until there are `most` or no room for another.
+
+    Return how many were written, with those before, where they end, and what is still to skip; `levels.state[0]` is -1
+    when there are no more.
+    """
     depth, edges = levels.state[0], (lo, hi)
     values, deepest = room.positions.shape[0], levels.event.shape[0] - 2
     while depth >= 0:
@@ -279,7 +326,7 @@ def next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room):
         if _level(tables, programs, lists, levels, arms, depth, event, until, edges):
             depth += 1
     levels.state[0] = depth
-    return rows, skip
+    return rows, at, skip
 
 
 @lean

@@ -120,17 +120,5 @@ class JoinOperator(MatchOperator[JoinStructure]):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, in bounded batches, in order; rows are made on all threads."""
-        return made_on_threads(request.made, self._batches(request), request.threads)
-
-    def _batches(self, request: ListRequest[T]) -> Iterator[PathBatch]:
-        for group, begin, end in request.ranges:
-            if begin >= end:
-                continue
-            for positions, variables, ends in self.structure.walk(group, begin):
-                number = min(len(ends), end - begin)
-                last = int(ends[number - 1])
-                labels = partial(rank_labels, [(group, begin, number)])
-                yield PathBatch.of_ends(positions[:last], ends[:number], labels, variables[:last].astype(np.int64))
-                begin += number
-                if begin >= end:
-                    break
+        ranges = [one for one in request.ranges if one[1] < one[2]]
+        return made_on_threads(request.made, self.structure.walk(ranges), request.threads)

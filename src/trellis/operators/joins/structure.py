@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from math import prod
 from typing import Any
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from trellis.errors import OverflowInCondition, TrellisError
 from trellis.events.slice import Slice
 from trellis.kernels.join import walk as kernel
-from trellis.operators.batch import RANK_LIMIT
+from trellis.kernels.join.lists import JoinLists
+from trellis.operators.batch import RANK_LIMIT, PathBatch, RankRange, label_runs
 from trellis.operators.joins.counting import JoinCounter, Tasks, make_lists
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.trends.tasks import length_bounds
@@ -233,29 +234,19 @@ class JoinStructure:
             total += min(width, len(arms) * prod(range(longest - depth, longest + 1)))
         return total + 2
 
-    def walk(self, group: int, begin: int) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int32]]]:
-        """Yield the results of a group from a rank on: events, variables, and where each result ends, in batches."""
-        if not self.arms:
+    def walk(self, ranges: Sequence[RankRange]) -> Iterator[PathBatch]:
+        """Yield the results with given ranks, those of many groups in a batch."""
+        if not self.arms or not ranges:
             return
-        lo, hi = int(self.events.groups.lo[group]), int(self.events.groups.hi[group])
-        event, skip = (lo, begin) if begin < self.plan.sizes.match_rows else self.first_of(group, begin)
-        longest = max(len(arm.slots) for arm in self.arms)
-        nodes, number = min(self._nodes, self.plan.sizes.join_ways), self.candidates.number
-        size = sum(int(np.diff(np.searchsorted(own, [lo, hi]))[0]) for own in self.candidates.of_slot)
-        lists = make_lists(self.candidates, nodes, min(nodes * size, MOST_ROOM), number)
-        levels = kernel.JoinLevels(
-            cursor=np.zeros((nodes, number), np.int64), taken=np.zeros((nodes, number), np.int64),
-            remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),
-            bound=np.zeros(nodes, np.int64), parent=np.zeros(nodes, np.int64), base=np.zeros(longest + 3, np.int64),
-            emit=np.zeros(longest + 3, np.int64), used=np.zeros(longest + 3, np.int64),
-            event=np.zeros(longest + 2, np.int64), state=np.zeros(2, np.int64),
-        )  # fmt: skip
+        groups, bounds = np.array([group for group, _, _ in ranges]), self.events.groups
+        given = self._match_ranges(ranges, bounds.lo[groups], bounds.hi[groups])
+        lists, levels = self._scratch(given)
         tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self._arms
-        kernel.begin_walk(tables, programs, lists, levels, arms, lo, hi, event)
-        while levels.state[0] >= 0:
+        ranks, at, begun = [begin for _, begin, _ in ranges], 0, False
+        while at < len(ranges):
             ends = np.empty(self.plan.sizes.match_rows, np.int32)
             room = kernel.MatchRoom(np.empty(BATCH_VALUES, np.int32), np.empty(BATCH_VALUES, np.int8), ends)
-            rows, skip = kernel.next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room)
+            rows, behind = kernel.list_matches(tables, programs, lists, levels, arms, given, at, begun, room)
             if lists.state[0]:
                 raise OverflowInCondition("a number that a condition computes leaves 64 bits")
             if levels.state[1]:
@@ -265,9 +256,39 @@ class JoinStructure:
                     "numbers",
                     "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions.",
                 )
+            here = slice(at, min(behind + 1, len(ranges)))
             if rows:
                 end = room.ends[rows - 1]
-                yield room.positions[:end], room.variables[:end], room.ends[:rows]
+                labels = partial(label_runs, ranks[here], groups[here], given.written[here].copy())
+                variables = room.variables[:end].astype(np.int64)
+                yield PathBatch.of_ends(room.positions[:end], room.ends[:rows], labels, variables)
+            if behind < len(ranges):
+                ranks[behind] += int(given.written[behind])
+            at, begun = behind, True
+
+    def _match_ranges(self, ranges: Sequence[RankRange], lo: Ints, hi: Ints) -> kernel.JoinRanges:
+        """Return rank ranges as the walk takes them: far ones are begun at the first event of their first result."""
+        far, most = self.plan.sizes.match_rows, kernel.MOST_RESULTS
+        event, skip = lo.copy(), np.array([min(begin, far) for _, begin, _ in ranges])
+        for i in np.flatnonzero(skip == far).tolist():
+            event[i], within = self.first_of(*ranges[i][:2])
+            skip[i] = min(within, most)
+        size = np.array([min(end - begin, most) for _, begin, end in ranges])
+        return kernel.JoinRanges(lo, hi, event, skip, size, np.zeros(len(ranges), np.int64))
+
+    def _scratch(self, given: kernel.JoinRanges) -> tuple[JoinLists, kernel.JoinLevels]:
+        """Return the lists and levels of a walk over groups, with room for the largest."""
+        longest = max(len(arm.slots) for arm in self.arms)
+        nodes, number = min(self._nodes, self.plan.sizes.join_ways), self.candidates.number
+        sizes = sum(np.searchsorted(own, given.hi) - np.searchsorted(own, given.lo) for own in self.candidates.of_slot)
+        lists = make_lists(self.candidates, nodes, min(nodes * int(np.max(sizes)), MOST_ROOM), number)
+        return lists, kernel.JoinLevels(
+            cursor=np.zeros((nodes, number), np.int64), taken=np.zeros((nodes, number), np.int64),
+            remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),
+            bound=np.zeros(nodes, np.int64), parent=np.zeros(nodes, np.int64), base=np.zeros(longest + 3, np.int64),
+            emit=np.zeros(longest + 3, np.int64), used=np.zeros(longest + 3, np.int64),
+            event=np.zeros(longest + 2, np.int64), state=np.zeros(2, np.int64),
+        )  # fmt: skip
 
 
 def _numbered(numbers: list[int]) -> Numbered:

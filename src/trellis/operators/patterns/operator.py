@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from trellis.events.slice import Ints
 from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
@@ -181,12 +182,13 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         orderings = keys.translated(bound.order_by)
         return None if orderings is None else part.over_vertices(replace(bound, order_by=orderings), keys.columns)
 
-    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
-        """Return the results of each group that AFTER MATCH keeps, on their graphs; None if they go otherwise."""
+    def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:
+        """Return the results that AFTER MATCH keeps, on their graphs, and the groups that ranks tell; or None."""
         from trellis.operators.trends.leading import Places
 
         assert bound.after_match is not None
-        found: list[PathBatch | None] = []
+        found: list[PathBatch] = []
+        by_ranks: list[Ints] = []
         if self.structure.indexed is not None and self.events.pairs > self.plan.sizes.graph_edges:
             return None
         for part in self.structure.all_parts():
@@ -198,9 +200,12 @@ class PatternOperator(StructuredOperator[PatternStructure]):
             kept = operator.leading_to(operator.plan.bound, Places(bound.after_match.skip, vertices.events, aims))
             if kept is None:
                 return None
-            for one, ambiguous in zip(kept, part.paths.ambiguous.tolist(), strict=True):
-                found.append(None if ambiguous or one is None else one.on(*vertices, part.first))
-        return found
+            ambiguous = np.asarray(part.paths.ambiguous)
+            if ambiguous.any():
+                kept = kept.take(np.flatnonzero(~ambiguous[kept.groups]))
+            found.append(kept.on(*vertices, part.first))
+            by_ranks.append(part.first + np.flatnonzero(ambiguous))
+        return PathBatch.concat(found), np.concatenate([np.empty(0, np.int64), *by_ranks])
 
     def seconds(self) -> float | None:
         """Return how long counting takes, about, where it is a search; else None."""

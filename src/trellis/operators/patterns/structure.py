@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
-from itertools import groupby
+from functools import cached_property, partial
+from itertools import accumulate, groupby
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
 from trellis.language.bound import BoundQuery
-from trellis.operators.batch import PathBatch, rank_labels
+from trellis.operators.batch import Labels, PathBatch, RankRange, label_runs
 from trellis.operators.contract import ListRequest, state_of
 from trellis.operators.patterns.estimate import Estimate, estimate
 from trellis.operators.patterns.explore import Exploration
@@ -104,10 +104,11 @@ class PatternPart:
         def made(batch: PathBatch) -> T:
             return request.made(self._bound(batch))
 
-        for by_events, run in groupby(own, key=lambda one: bool(self.paths.ambiguous[one[0]])):
+        ambiguous, counts, few = self.paths.ambiguous, self.operator.counts, self.plan.sizes.ordered_rows
+        mixed = bool(ambiguous.any())
+        for by_events, run in groupby(own, key=lambda one: bool(mixed and (ambiguous[one[0]] or counts[one[0]] < few))):
             if by_events:
-                for group, begin, end in run:
-                    yield from map(request.made, self._by_events(group, begin, end))
+                yield from map(request.made, self._by_events([*run]))
             else:
                 vertices, words = self.vertices, None
                 if request.words is not None and not request.compact:
@@ -117,20 +118,45 @@ class PatternPart:
     def _bound(self, batch: PathBatch) -> PathBatch:
         return batch.on(*self.vertices, self.first)
 
-    def _by_events(self, group: int, begin: int, end: int) -> Iterator[PathBatch]:
-        order, lengths = self._order(group), length_bounds(self.plan.bound.having)
-        while begin < end:
-            vertices, ends = order.paths(begin, min(self.plan.sizes.ordered_rows, end - begin), *lengths)
-            if not len(ends):
-                return
-            yield self._bound(PathBatch.of_ends(vertices, ends, rank_labels([(group, begin, len(ends))])))
-            begin += len(ends)
+    def _by_events(self, ranges: Sequence[RankRange]) -> Iterator[PathBatch]:
+        """Yield results in the order of their events; groups that follow one another are gone through together."""
+        first, last = ranges[0][0], ranges[-1][0]
+        ends = list(accumulate(self.operator.counts[first : last + 1], initial=0))  # of the results of each group
+        order, lengths = self._order(first, last + 1, ends[-1]), length_bounds(self.plan.bound.having)
+        wanted: list[list[int]] = []
+        for group, begin, end in ranges:
+            begin, end = ends[group - first] + begin, ends[group - first] + end
+            if wanted and wanted[-1][1] == begin:
+                wanted[-1][1] = end
+            else:
+                wanted.append([begin, end])
+        for begin, end in wanted:
+            while begin < end:
+                vertices, stops = order.paths(begin, min(self.plan.sizes.ordered_rows, end - begin), *lengths)
+                if not len(stops):
+                    return
+                labels = partial(_labels_of_groups, first, ends, begin, len(stops))
+                yield self._bound(PathBatch.of_ends(vertices, stops, labels))
+                begin += len(stops)
 
-    def _order(self, group: int) -> EventOrder:
+    def _order(self, first: int, behind: int, total: int) -> EventOrder:
         paths = self.paths
-        lo, hi = paths.begins[group], paths.begins[group + 1]
-        total = self.operator.counts[group]
-        return EventOrder(paths.offsets, paths.successors, paths.vertices, int(lo), int(hi), total)
+        lo, hi = int(paths.begins[first]), int(paths.begins[behind])
+        events = paths.events
+        if behind > first + 1:  # those of each group come behind those of the groups before
+            own = np.repeat(np.arange(behind - first), np.diff(paths.begins[first : behind + 1]))
+            events = events.copy()
+            events[lo:hi] += own * (int(events[lo:hi].max(initial=0)) + 1)
+        vertices = BoundVertices(events, paths.codes)
+        return EventOrder(paths.offsets, paths.successors, vertices, lo, hi, total)
+
+
+def _labels_of_groups(first: int, ends: Sequence[int], begin: int, number: int) -> Labels:
+    """Return ranks and groups of some results of groups from `first` on, whose results end at `ends`, after a 0."""
+    here, last = bisect_right(ends, begin) - 1, bisect_left(ends, begin + number)
+    borders = [begin, *ends[here + 1 : last], begin + number]
+    lengths = np.diff(np.array([border - begin for border in borders]))
+    return label_runs([begin - ends[here], *[0] * (len(lengths) - 1)], np.arange(here, last) + first, lengths)
 
 
 class PatternStructure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.kernels.best import leading as kernel
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Skip
+from trellis.operators.after_match import Keeper, next_places
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.best import BestTrends
 from trellis.operators.trends.graph import EventGraph
@@ -23,6 +25,7 @@ RULES = {
     Skip.PAST_LAST: kernel.PAST_LAST, Skip.TO_NEXT: kernel.TO_NEXT, Skip.TO_FIRST: kernel.TO_FIRST,
     Skip.TO_LAST: kernel.TO_LAST,
 }  # fmt: skip
+AIM = 1  # where a vertex has the variable that a rule names
 
 
 @dataclass(frozen=True)
@@ -35,9 +38,12 @@ class Places:
 
 
 def leading_trends(
-    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places, sizes: Sizes
-) -> PathBatch | None:
-    """Return the trends of all groups that are kept, in their order; None where ORDER BY has keys to list by.
+    bound: BoundQuery, events: Slice, graph: EventGraph, tasks: TrendTasks, places: Places, sizes: Sizes,
+    are_few: Callable[[], bool],
+) -> PathBatch | None:  # fmt: skip
+    """Return the trends of all groups that are kept, in their order; None where all are to be listed.
+
+    That is where ORDER BY has keys that cannot be searched by, or would need a search for each first event.
 
     Parameters
     ----------
@@ -49,6 +55,8 @@ def leading_trends(
         Where the next result may begin.
     sizes
         The sizes of searches.
+    are_few
+        Tells whether all trends are listed sooner than one is searched for each first event.
     """
     if not len(events) or not len(tasks):
         return PathBatch.concat([])
@@ -57,7 +65,7 @@ def leading_trends(
         return None
     search = best.search_of_all()
     if search is None or search.keys.closed or search.streams > 1:
-        return _by_starts(bound, events, graph, tasks, places, sizes)
+        return None if are_few() else _by_starts(bound, events, graph, tasks, places, sizes)
     every = np.arange(len(tasks))
     found, ends, task = kernel.leading_paths(
         search.tasks(SearchRuns(every, 0 * every, every)), tasks.group, best.space.links.arrays, search.shape,
@@ -87,26 +95,9 @@ def _by_starts(
     found = BestTrends(bound, events, links_of(graph), apart, sizes).best_of_groups()
     if found is None:
         return None
-    of_task = found.groups
-    group, place, kept = -1, -1, []
-    for row, (begin, end) in enumerate(zip(found.offsets[:-1].tolist(), found.ends.tolist(), strict=True)):
-        own_group = int(tasks.group[of_task[row]])
-        if own_group != group:
-            group, place = own_group, -1
-        first = int(places.events[found.positions[begin]])
-        if first >= place:
-            kept.append(row)
-            place = _behind(found.positions[begin:end], places)
-    chosen = found.take(np.array(kept, np.int64))
+    vertices = found.positions
+    events_of = places.events[vertices].astype(np.int32)
+    over = PathBatch(events_of, found.offsets, (found.ranks, found.groups), places.aims[vertices] + 0)
+    groups = tasks.group[found.groups]
+    chosen = found.take(Keeper().rows_of(groups, over.firsts.astype(np.int64), next_places(over, places.skip, AIM)))
     return PathBatch(chosen.positions, chosen.offsets, (chosen.ranks, tasks.group[chosen.groups]))
-
-
-def _behind(vertices: NDArray[np.int32], places: Places) -> int:
-    """Return the first event at which a result may begin after a path."""
-    first = int(places.events[vertices[0]])
-    if places.skip is Skip.PAST_LAST:
-        return int(places.events[vertices[-1]]) + 1
-    if places.skip is Skip.TO_NEXT:
-        return first + 1
-    aims = vertices[places.aims[vertices]]
-    return max(first + 1, int(places.events[aims[0 if places.skip is Skip.TO_FIRST else -1]]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 
 from trellis.digits import bytes_text
 from trellis.errors import TrellisError
-from trellis.events.slice import Slice
+from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
 from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
@@ -236,26 +235,28 @@ class TrendOperator(StructuredOperator[TrendStructure]):
             warn_of_all(total, request.max_trends)
         return found
 
-    def leading(self, bound: BoundQuery) -> Sequence[PathBatch | None] | None:
-        """Return the trends of each group that AFTER MATCH keeps, on the graph; None where that has too many edges."""
+    def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:
+        """Return the trends that AFTER MATCH keeps, on the graph; None where that has too many edges."""
         assert bound.after_match is not None
         from trellis.operators.trends.leading import Places
 
         size = len(self.events)
-        return self.leading_to(bound, Places(bound.after_match.skip, np.arange(size), np.ones(size, np.bool_)))
+        kept = self.leading_to(bound, Places(bound.after_match.skip, np.arange(size), np.ones(size, np.bool_)))
+        return None if kept is None else (kept, np.empty(0, np.int64))
 
-    def leading_to(self, bound: BoundQuery, places: Places) -> Sequence[PathBatch | None] | None:
+    def leading_to(self, bound: BoundQuery, places: Places) -> PathBatch | None:
         """Return the same for vertices that tell where the next result may begin."""
         from trellis.operators.trends.leading import leading_trends
 
         too_many = not self.structure.has_graph and self.events.pairs > self.plan.sizes.graph_edges
         if too_many or not self.structure.may_have_graph:
             return None
-        kept = leading_trends(bound, self.events, self.graph, self.tasks, places, self.plan.sizes)
-        if kept is None:
-            return None
-        bounds = np.searchsorted(kept.groups, np.arange(len(self.events.groups) + 1))
-        return [kept.take(np.arange(begin, end)) for begin, end in pairwise(bounds.tolist())]
+        sizes = self.plan.sizes
+
+        def are_few() -> bool:
+            return sum(self.counts) <= sizes.skip_few * len(self.events)
+
+        return leading_trends(bound, self.events, self.graph, self.tasks, places, sizes, are_few)
 
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""
