@@ -808,7 +808,7 @@ def general_case(
     table = table or draw(tables(types=TYPED, most=most))
     if words:
         pattern = draw(worded(pattern, table.clock))
-    conditions = draw(general_conditions(pattern, table.clock))
+    conditions = draw(general_conditions(pattern, table.clock, counts=words))
     partition = ("g",) if draw(integers(0, 4)) == 0 else ()
     if partition:
         conditions = [*conditions, s.PartitionClause((s.Name("g"),))]
@@ -831,8 +831,8 @@ def general_case(
 
 
 @st.composite
-def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Condition]:
-    """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too."""
+def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock, counts: bool = False) -> list[s.Condition]:
+    """Draw conditions over the variables of a pattern: constant, adjacent and across, NOT's variables too; COUNTs."""
     leaves = [node for node in s.walk(pattern) if isinstance(node, (s.Single, s.Kleene))]
     kleene = {leaf.var for leaf in leaves if isinstance(leaf, s.Kleene)}
     around = _nots_around(pattern, ())
@@ -852,7 +852,9 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock) -> list[s.Co
         if shape == 0:
             found.append(draw(constant(var, clock)))
         elif shape == 1 and var in kleene:
-            found.append(draw(adjacent(var, clock)))
+            count = s.Aggregate("COUNT", s.VariableReference(var))
+            number = st.builds(s.Comparison, among(COMPARATORS), st.just(count), integers(0, 2).map(s.Integer))
+            found.append(draw(number if counts and draw(integers(0, 3)) == 0 else adjacent(var, clock)))
         else:
             other = draw(st.sampled_from([name for name in names if name == var or may_meet(name, var)]))
             mixed = var in kleene and other != var and draw(integers(0, 3)) == 0

@@ -95,14 +95,14 @@ def test_many_more_chains(drawn: Case) -> None:
 
 
 @examples(4)
-@given(drawn=st.one_of(general_case(most=7, clauses=True), grouped_case(clauses=True)))
+@given(drawn=st.one_of(general_case(most=7, clauses=True, words=True), grouped_case(clauses=True)))
 def test_on_spark(spark: SparkSession, drawn: Case) -> None:
     _assert_same_on_spark(spark, drawn)
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(drawn=st.one_of(general_case(most=7, clauses=True), grouped_case(clauses=True)))
+@given(drawn=st.one_of(general_case(most=7, clauses=True, words=True), grouped_case(clauses=True)))
 def test_more_on_spark(spark: SparkSession, drawn: Case) -> None:
     _assert_same_on_spark(spark, drawn)
 
