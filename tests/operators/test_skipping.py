@@ -55,11 +55,13 @@ def test_graph_listing_and_bisection_agree(monkeypatch: pytest.MonkeyPatch, keys
 @pytest.mark.parametrize("rest", ["ORDER BY b.x % 3 DESC AFTER MATCH SKIP TO NEXT", "AFTER MATCH SKIP TO LAST b"])
 def test_batches_of_one_result_and_bisection_agree(rest: str) -> None:
     """What is kept of one first event may come in several batches."""
-    text = f"PATTERN AND(A a, B b) WHERE a.x + b.x > 6 {rest}"
-    wanted = events_of(text, type="k")
+    query = trellis.query(f"PATTERN AND(A a, B b) WHERE a.x + b.x > 6 {rest}")
+    wanted, *others = (
+        query.detect(EVENTS, time="t", event_id="id", type="k", sizes=sizes).to_arrow().to_pylist()
+        for sizes in (Sizes(), Sizes(match_rows=1), Sizes(skip_few=0))
+    )
     assert len(wanted) > 2
-    for sizes in (Sizes(match_rows=1), Sizes(skip_few=0)):
-        assert events_of(text, type="k", sizes=sizes) == wanted
+    assert others == [wanted, wanted]
 
 
 def test_more_results_than_can_be_listed_by_a_key() -> None:
