@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json as texts
 import sys
@@ -74,6 +75,8 @@ def bench(
         print_facts(out(), suite.machine())
     reports, seconds, failed = [], {}, []
     for one in names:
+        gc.collect()
+        gc.freeze()  # what the benchmarks before have left is not looked through again while the next one is timed
         begun = time.monotonic()
         try:
             report = _measured(suite, one, how, progress and not json, silent=json)
