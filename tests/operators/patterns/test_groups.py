@@ -157,3 +157,11 @@ def test_a_group_that_must_not_happen_must_not_happen_once() -> None:
     once, often = (detect(text.format(f"SEQ(B b, A d){mark}")).to_arrow().to_pylist() for mark in ("", "+ g[]"))
     assert once == often
     assert 0 < len(once) < len(detect("PATTERN SEQ(A a, B c)"))
+
+
+def test_too_many_conditions_on_iterations_are_named() -> None:
+    where = " AND ".join(f"a.x + b.x < c.x + d.x + {k}" for k in range(40))
+    query = trellis.query(f"PATTERN SEQ(AND(SEQ(A a, B b)+ g[], SEQ(C c, D d)+ h[]), Z z) WHERE {where}")
+    events = pd.DataFrame({"ts": range(5), "type": list("ABCDZ"), "x": range(5)})
+    with pytest.raises(TrellisError, match=r"look at variables and iterations of groups in 8\d ways; at most 60 fit"):
+        query.detect(events, time="ts", type="type").count()

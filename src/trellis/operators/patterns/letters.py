@@ -118,10 +118,16 @@ def make_alphabet(
     letters = sorted(read, key=lambda letter: (variables[letter.variable], letter.begins))
     own = [View(name, name, -1, paths[name], len(paths[name])) for name in variables]
     found = Alphabet(variables, paths, tuple(letters), tuple(dict.fromkeys([*own, *views])), absent)
-    if len(letters) + len(absent) > MOST_BITS or len(found.views) > MOST_BITS:
+    if len(letters) + len(absent) > MOST_BITS:
         raise TrellisError(
             f"the pattern has {len(variables) + len(absent)} variables; conditions beyond neighbours take at most "
             f"{MOST_BITS}, and fewer in repeated groups",
             "Split the query into several.",
+        )
+    if len(found.views) > MOST_BITS:
+        raise TrellisError(
+            f"the conditions look at variables and iterations of groups in {len(found.views)} ways; "
+            f"at most {MOST_BITS} fit",
+            "Use fewer conditions on several events of repeated groups, or split the query into several.",
         )
     return found
