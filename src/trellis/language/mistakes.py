@@ -13,6 +13,7 @@ from trellis.errors import QuerySyntaxError, nearest
 from trellis.language.durations import UNITS, no_unit
 from trellis.language.expected import CLAUSES, SPOKEN, phrase
 from trellis.language.printer import KEYWORDS
+from trellis.language.syntax import Select
 
 OPERATORS = {
     "=>": "Write `>=`.",
@@ -412,7 +413,9 @@ def _missing_comma(stop: Stop) -> str | None:
         return f"Write `AS {stop.token}` to name the column."
     if "COMMA" not in stop.expected or not stop.word or stop.word in KEYWORDS:
         return None
-    return f"Is a `,` missing before `{stop.token}`?"
+    words = re.search(r"([\w-]+)\s+\w+\s*$", stop.text[: stop.start])
+    policy = nearest(words[1], [one.value for one in Select], cutoff=0.75) if words else None
+    return f"Is `{words[1]}` meant to be {policy}?" if words and policy else f"Is a `,` missing before `{stop.token}`?"
 
 
 def _keyword(stop: Stop) -> str | None:
