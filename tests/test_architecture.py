@@ -7,9 +7,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.test_words import tree_of
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "trellis"
@@ -35,10 +38,15 @@ def name_of(path: Path) -> str:
 MODULES = {name_of(path): path for path in FILES}
 
 
-def imports_of(path: Path) -> set[str]:
+@cache
+def imports_of(path: Path) -> frozenset[str]:
     """Every module that a file imports, anywhere in it: in functions, for type checkers, relative, or named in text."""
+    return frozenset(imported_by(tree_of(path), path))
+
+
+def imported_by(tree: ast.Module, path: Path) -> set[str]:
+    """Every module that code imports which stands at a path."""
     package = name_of(path) if path.name == "__init__.py" else name_of(path).rpartition(".")[0]
-    tree = ast.parse(path.read_text(encoding="utf-8"))
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -104,20 +112,7 @@ def test_late_imports_and_names_in_text_count() -> None:
         "import importlib\nname = 'main'\nimportlib.import_module(f'trellis.cli.{name}')\n",
     ):
         file = SOURCE / "kernels" / "not_there.py"
-        assert "cli" in {room_of(module) for module in _imports_of_text(line, file)}, line
-
-
-def _imports_of_text(text: str, file: Path) -> set[str]:
-    class Text:
-        name, parts = file.name, file.parts
-
-        def relative_to(self, base: Path) -> Path:
-            return file.relative_to(base)
-
-        def read_text(self, encoding: str) -> str:
-            return text
-
-    return imports_of(Text())  # type: ignore[arg-type]
+        assert "cli" in {room_of(module) for module in imported_by(ast.parse(line), file)}, line
 
 
 def test_language_and_plan_know_no_data() -> None:
@@ -191,7 +186,7 @@ def test_the_first_line_says_what_the_file_is(path: Path) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=shown)
 def test_what_is_public_has_a_docstring(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = tree_of(path)
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     public = [node for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
     assert not [node.name for node in public if ast.get_docstring(node) is None]
