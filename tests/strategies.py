@@ -1202,6 +1202,19 @@ def skipping_case(draw: Any) -> Case:
     return replace(drawn, query=replace(drawn.query, after_match=after, order_by=draw(st.one_of(length, *keys))))
 
 
+@st.composite
+def best_case(draw: Any) -> Case:
+    """Draw a query of any pattern, or of a chain, with ORDER BY and LIMIT."""
+    drawn = draw(st.one_of(general_case(most=7), chain_case()))
+    always = [leaf for leaf in _always_bound(drawn.query.pattern) if not isinstance(leaf, s.Absent)]
+    keys = [orders(leaf.var, isinstance(leaf, s.Kleene)).filter(bool) for leaf in always[:2]]
+    order = draw(st.one_of(among(((s.Sort(s.Length(), True),), (s.Sort(s.Length()),))), *keys))
+    limit, within = draw(integers(1, 4)), drawn.query.within
+    per_window = within is not None and draw(EITHER)
+    query = replace(drawn.query, order_by=order, limit=limit, offset=draw(integers(0, 1)), per_window=per_window)
+    return replace(drawn, query=query)
+
+
 def _always_bound(pattern: s.Node) -> list[Any]:
     """Return the variables that every match binds."""
     if isinstance(pattern, s.Single | s.Kleene):

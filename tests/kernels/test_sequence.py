@@ -76,7 +76,7 @@ def test_matches_are_counted_weighed_listed_and_unranked(seed: int) -> None:
     assert walk.least(*given, values, none, case.walk(), np.empty((3, size), int)).tolist() == least
     every = [m for found in case.matches for m in found]
     out = np.full((3, len(every)), -1)
-    walk.fill(case.candidates, case.tasks, 0, 0, case.walk(), out, 0, len(every))
+    walk.fill(case.candidates, case.tasks, 0, 0, case.walk(), out, 0, len(every), len(every))
     assert [tuple(m) for m in out.T.tolist()] == every
     row = np.zeros(3, int)
     for task, found in enumerate(case.matches):

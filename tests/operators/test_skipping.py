@@ -1,9 +1,10 @@
-"""AFTER MATCH SKIP keeps what its definition says, along the graph, by listing and by bisection among ranks."""
+"""AFTER MATCH SKIP keeps what its definition says, along a graph, by walks, by listing and by bisection of ranks."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case, skipping_case
 from trellis.errors import BindError, ListingRefused, UsageError
+from trellis.operators.skipping import SkippingOperator
 from trellis.operators.trends.operator import TrendOperator
 from trellis.plan.sizes import Sizes
 
@@ -89,10 +91,35 @@ def test_more_results_than_can_be_listed() -> None:
     assert [numbers[0][name] for name in ("count", "sum_s_x", "max_length")] == [1, sum(range(200)), 200]
 
 
-@examples(25)
+@examples(60)
 @given(skipping_case())
 def test_against_the_oracle(drawn: Case) -> None:
     assert_same(drawn)
+
+
+@examples(60)
+@given(skipping_case())
+def test_without_a_graph_against_the_oracle(drawn: Case) -> None:
+    assert_same(drawn, sizes=Sizes(pairs_of_graph=-1))
+
+
+@pytest.mark.parametrize("skip", ["PAST LAST", "TO NEXT", "TO LAST b"])
+@pytest.mark.parametrize(
+    "pattern",
+    ["SEQ(A a, B b)", "SEQ(A a, B b, C c) WHERE a.x < c.x", "AND(A a, B b) WHERE a.x + b.x > 90", "SEQ(A a, B+ b[])"],
+)
+def test_of_many_results_none_is_found_by_its_rank(monkeypatch: pytest.MonkeyPatch, pattern: str, skip: str) -> None:
+    """What is kept of a group of very many results is followed or walked: no rank is looked for."""
+    n = 3_000
+    kinds, values = np.array(list("ABC"))[np.arange(n) % 3], np.arange(n) * 37 % 101
+    events = pa.table({"t": range(n), "id": range(n), "x": values, "k": kinds})
+    monkeypatch.setattr(SkippingOperator, "_by_ranks", None)
+    query = trellis.query(f"PATTERN {pattern} AFTER MATCH SKIP {skip}")
+    found = query.detect(events, time="t", event_id="id", type="k")
+    assert found.count() > 0
+    rows = found.to_arrow()
+    firsts, lasts = (rows[name].to_numpy() for name in ("start_time", "end_time"))
+    assert (firsts[1:] > (lasts[:-1] if skip == "PAST LAST" else firsts[:-1])).all()
 
 
 def test_what_is_refused() -> None:

@@ -97,9 +97,9 @@ class BestRequest(Generic[T]):
     threads: int = 1
     positions_only: bool = False
 
-    def all_of(self, counts: Sequence[int]) -> ListRequest[T]:
-        """Return the request for all results of groups that have so many."""
-        ranges = [(group, 0, count) for group, count in enumerate(counts)]
+    def all_of(self, counts: Sequence[int], first: int = 0) -> ListRequest[T]:
+        """Return the request for all results of groups that have so many, from group `first` on."""
+        ranges = [(group, 0, count) for group, count in enumerate(counts, first)]
         return ListRequest(ranges, self.make, self.threads, positions_only=self.positions_only)
 
 
@@ -206,6 +206,13 @@ class QueryOperator(ABC):
         ----------
         bound
             The query with AFTER MATCH, and with the ORDER BY that chooses among the results of one first event.
+        """
+        return None
+
+    def leading_of_firsts(self) -> Iterator[PathBatch] | None:
+        """Return the result of the least rank of each first event, in the order (group, rank) and without their ranks.
+
+        None where that is not known without listing others.
         """
         return None
 

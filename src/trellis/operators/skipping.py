@@ -57,7 +57,12 @@ class SkippingOperator(QueryOperator):
         """The results that are kept, group by group."""
         if self._known is not None:
             return self._known
-        found = self.inner.leading(self.plan.bound)
+        firsts = None if self.plan.bound.order_by else self.inner.leading_of_firsts()
+        if firsts is None:
+            found = self.inner.leading(self.plan.bound)
+        else:
+            keeper = Keeper()
+            found = PathBatch.concat([self._leading_of(batch, keeper) for batch in firsts]), np.empty(0, np.int64)
         kept, groups = (PathBatch.concat([]), range(len(self.events.groups))) if found is None else found
         counts = self.inner.counts
         sizes = (self.events.groups.hi - self.events.groups.lo) * self.plan.sizes.skip_few

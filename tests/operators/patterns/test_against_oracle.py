@@ -14,11 +14,12 @@ from pyspark.sql import SparkSession
 from tests.compare import assert_same, detect
 from tests.grouping import grouped_case, is_refused
 from tests.profiles import examples
-from tests.strategies import Case, chain_case, general_case
+from tests.strategies import Case, best_case, chain_case, general_case
 from trellis.errors import OverflowInCondition, TrellisError
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest
 from trellis.operators.patterns.operator import PatternOperator
+from trellis.plan.sizes import Sizes
 from trellis.plan.spec import PATTERNS, SEARCH, OperatorSpec
 
 
@@ -44,6 +45,22 @@ def test_with_policies_of_steps_greedy_and_until(drawn: Case) -> None:
 @given(drawn=chain_case())
 def test_chains(drawn: Case) -> None:
     assert_same(drawn)
+
+
+SEARCHING = Sizes(best_few=-1, best_worth=0, best_steps=1 << 60)  # even where listing would be quicker
+
+
+@examples(300)
+@given(drawn=best_case())
+def test_the_best_are_searched(drawn: Case) -> None:
+    assert_same(drawn, sizes=SEARCHING)
+
+
+@pytest.mark.slow
+@settings(max_examples=3000)
+@given(drawn=best_case())
+def test_the_best_are_searched_in_many_more(drawn: Case) -> None:
+    assert_same(drawn, sizes=SEARCHING)
 
 
 @examples(400)

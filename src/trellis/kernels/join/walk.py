@@ -35,7 +35,8 @@ class JoinLevels(NamedTuple):
         int64 (depths + 1,): the first node of each depth, the next one that may be a result, where its part of the
         pool begins, and its event.
     state
-        int64 (2,): the depth, -1 when all is done; 1 after there was no room for another node.
+        int64 (3,): the depth, -1 when all is done; 1 after there was no room for another node; 1 where only the first
+        result of each first event is wanted.
     """
 
     cursor: np.ndarray
@@ -275,6 +276,8 @@ def _next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room, row
                     _write(levels, node, depth, room, at)
                     room.ends[rows] = at
                     rows += 1
+                    if levels.state[2]:
+                        depth = 0
             continue
         until = hi
         if depth > 0 and tables.span[0]:
@@ -294,6 +297,8 @@ def _next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room, row
             first += passed
             length = depth + 1
             number = min(last - first, most - rows, (values - at) // length)
+            if levels.state[2]:
+                number = min(number, 1)
             for i in range(number):
                 at += length
                 room.positions[at - 1] = tables.events[lists.pool[first + i]]
@@ -310,7 +315,9 @@ def _next_matches(tables, programs, lists, levels, arms, lo, hi, skip, room, row
                     place += length
                 node = levels.parent[node]
             levels.cursor[begin, s] = first + number
-            if first + number == last:
+            if levels.state[2] and number:
+                depth = 0
+            elif first + number == last:
                 depth -= 1
             continue
         event = _next_event(tables, lists, levels, arms, begin, end, until)

@@ -385,25 +385,29 @@ def least(candidates, tasks, cut, values, none, walk, scratch):
 
 
 @njit(cache=True, nogil=True)
-def fill(candidates, tasks, t, skip, walk, out, rows, size):
-    """Write matches in their order from task `t` on, without the first `skip`, as columns `rows` to `size` of `out`."""
+def fill(candidates, tasks, t, skip, walk, out, rows, size, each):
+    """Write matches in their order from task `t` on, without the first `skip`, as columns `rows` to `size` of `out`.
+
+    No more than `each` come of a task.
+    """
     events, pool, at, low, high, state = candidates.events, walk.pool, walk.at, walk.low, walk.high, walk.state
     last, used = candidates.begin.shape[0] - 2, candidates.events.shape[0]
     while t < tasks.first.shape[0] and rows < size:
         at[0], state[0] = tasks.first[t], -1
+        most = min(size, rows + each)
         if last == 0:
             if skip == 0:
                 out[0, rows] = events[at[0]]
             rows += skip == 0
             skip = max(skip - 1, 0)
         while (
-            last > 0 and rows < size and _next_binding(candidates, walk, last - 1, tasks.limit[t], tasks.least[t], used)
+            last > 0 and rows < most and _next_binding(candidates, walk, last - 1, tasks.limit[t], tasks.least[t], used)
         ):
             first, end = low[last - 1, last], high[last - 1, last]
             passed = min(skip, end - first)
             skip -= passed
             first += passed
-            number = min(end - first, size - rows)
+            number = min(end - first, most - rows)
             for v in range(last):
                 event = events[pool[at[v]]] if v > 0 else events[at[0]]
                 for i in range(rows, rows + number):

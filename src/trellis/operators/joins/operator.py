@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
+from trellis.kernels.join import walk as kernel
 from trellis.operators.aggregates import Sum
 from trellis.operators.batch import PathBatch, rank_labels
 from trellis.operators.contract import Counts, ListRequest
@@ -122,3 +123,8 @@ class JoinOperator(MatchOperator[JoinStructure]):
         """List the matches with given ranks, in bounded batches, in order; rows are made on all threads."""
         ranges = [one for one in request.ranges if one[1] < one[2]]
         return made_on_threads(request.made, self.structure.walk(ranges), request.threads)
+
+    def leading_of_firsts(self) -> Iterator[PathBatch]:
+        """Yield the first match of each first event, by a walk."""
+        most = kernel.MOST_RESULTS
+        return self.structure.walk([(group, 0, most) for group in range(len(self.events.groups))], leading=True)

@@ -234,13 +234,14 @@ class JoinStructure:
             total += min(width, len(arms) * prod(range(longest - depth, longest + 1)))
         return total + 2
 
-    def walk(self, ranges: Sequence[RankRange]) -> Iterator[PathBatch]:
-        """Yield the results with given ranks, those of many groups in a batch."""
+    def walk(self, ranges: Sequence[RankRange], leading: bool = False) -> Iterator[PathBatch]:
+        """Yield the results with given ranks, those of many groups in a batch, or of each first event the `leading`."""
         if not self.arms or not ranges:
             return
         groups, bounds = np.array([group for group, _, _ in ranges]), self.events.groups
         given = self._match_ranges(ranges, bounds.lo[groups], bounds.hi[groups])
         lists, levels = self._scratch(given)
+        levels.state[2] = leading
         tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self._arms
         ranks, at, begun = [begin for _, begin, _ in ranges], 0, False
         while at < len(ranges):
@@ -287,7 +288,7 @@ class JoinStructure:
             remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),
             bound=np.zeros(nodes, np.int64), parent=np.zeros(nodes, np.int64), base=np.zeros(longest + 3, np.int64),
             emit=np.zeros(longest + 3, np.int64), used=np.zeros(longest + 3, np.int64),
-            event=np.zeros(longest + 2, np.int64), state=np.zeros(2, np.int64),
+            event=np.zeros(longest + 2, np.int64), state=np.zeros(3, np.int64),
         )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from trellis.events.slice import Ints
 from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
+from trellis.limits import warn_of_all
 from trellis.operators.batch import PathBatch
 from trellis.operators.bindings import counted_events
 from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
@@ -158,21 +159,47 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         return None if found is None else found.on(*indexed.vertices)
 
     def best(self, request: BestRequest[T]) -> Iterator[T]:
-        """List the best results alone, where they can be searched on the indexes; else all."""
+        """List the best results alone, where they can be searched on the indexes or on graphs of them; else all."""
         found = self._search_best(request)
-        return super().best(request) if found is None else map(request.make, found)
+        return self._best_of_parts(request) if found is None else map(request.make, found)
+
+    def _best_of_parts(self, request: BestRequest[T]) -> Iterator[T]:
+        """Yield the best results of some groups at a time, or all of them where that is quicker or must be."""
+        total, warned = sum(self.counts), False
+        for part in self.structure.all_parts():
+            if not len(part.paths.events):
+                continue
+            found = None
+            if not np.asarray(part.paths.ambiguous).any() and request.bound.limit is not None:
+                operator = self._keyed(request.bound, part, part.ends, listed=True)
+                if operator is not None:
+                    inner = replace(request, bound=operator.plan.bound, max_trends=total)
+                    found = operator.search_best(inner)
+            if found is not None:
+                yield from (request.make(batch.on(*part.vertices, part.first)) for batch in found)
+                continue
+            if not warned:
+                warn_of_all(total, request.max_trends)
+                warned = True
+            yield from part.list(request.all_of(part.operator.counts, part.first))
 
     def _search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
         """Return the best results, or None where all are to be listed."""
-        indexed, graph = self._unranking, self.plan.positions
-        if indexed is None or graph is None:
+        indexed = self._unranking
+        if indexed is None:
             return None
-        ends = [{graph.positions[p].variable for p in places} for places in (graph.firsts, graph.lasts)]
-        operator = self._keyed(request.bound, indexed, ends)
+        operator = self._keyed(request.bound, indexed, self._ends)
         if operator is None:
             return None
         found = operator.search_best(replace(request, bound=operator.plan.bound))
         return None if found is None else [batch.on(*indexed.vertices) for batch in found]
+
+    @property
+    def _ends(self) -> Sequence[Set[str]]:
+        """The variables with which results may begin, and with which they may end, where the plan has positions."""
+        graph = self.plan.positions
+        assert graph is not None
+        return [{graph.positions[p].variable for p in places} for places in (graph.firsts, graph.lasts)]
 
     def _keyed(
         self, bound: BoundQuery, part: IndexedPositions | PatternPart, ends: Sequence[Set[str]], listed: bool = False
@@ -186,24 +213,32 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         """Return the results that AFTER MATCH keeps, on their graphs, and the groups that ranks tell; or None."""
         from trellis.operators.trends.leading import Places
 
-        assert bound.after_match is not None
+        after = bound.after_match
+        assert after is not None
+
+        def kept_of(part: IndexedPositions | PatternPart, ends: Sequence[Set[str]], listed: bool) -> PathBatch | None:
+            operator = self._keyed(bound, part, ends, listed)
+            aim = -1 if after.var is None else self.structure.variables.codes[after.var]
+            places = Places(after.skip, part.vertices.events, part.vertices.variables == aim)
+            return None if operator is None else operator.leading_to(operator.plan.bound, places)
+
         found: list[PathBatch] = []
         by_ranks: list[Ints] = []
-        if self.structure.indexed is not None and self.events.pairs > self.plan.sizes.graph_edges:
+        pairs, sizes, indexed = self.events.pairs, self.plan.sizes, self._unranking
+        if indexed is not None and pairs > sizes.pairs_of_graph:
+            kept = kept_of(indexed, self._ends, False)
+            if kept is not None:
+                return kept.on(*indexed.vertices), np.empty(0, np.int64)
+        if self.structure.indexed is not None and pairs > sizes.graph_edges:
             return None
         for part in self.structure.all_parts():
-            operator = self._keyed(bound, part, part.ends, listed=True)
-            if operator is None:
-                return None
-            var, vertices = bound.after_match.var, part.vertices
-            aims = vertices.variables == (-1 if var is None else self.structure.variables.codes[var])
-            kept = operator.leading_to(operator.plan.bound, Places(bound.after_match.skip, vertices.events, aims))
+            kept = kept_of(part, part.ends, True)
             if kept is None:
                 return None
             ambiguous = np.asarray(part.paths.ambiguous)
             if ambiguous.any():
                 kept = kept.take(np.flatnonzero(~ambiguous[kept.groups]))
-            found.append(kept.on(*vertices, part.first))
+            found.append(kept.on(*part.vertices, part.first))
             by_ranks.append(part.first + np.flatnonzero(ambiguous))
         return PathBatch.concat(found), np.concatenate([np.empty(0, np.int64), *by_ranks])
 

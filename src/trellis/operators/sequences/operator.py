@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
 from trellis.operators.aggregates import Sum
-from trellis.operators.batch import PathBatch, RankRange, rank_labels
+from trellis.operators.batch import NO_RANK, PathBatch, RankRange, rank_labels
 from trellis.operators.contract import Counts, ListRequest
 from trellis.operators.matches import MISSING, NONE, MatchOperator, made_on_threads, ranked_parts
 from trellis.operators.sequences.candidates import SequenceCandidates
@@ -136,6 +136,13 @@ class SequenceOperator(MatchOperator[SequenceStructure]):
             return request.made(self._filled(pieces))
 
         yield from made_on_threads(made, self._pieces(request.ranges), request.threads)
+
+    def leading_of_firsts(self) -> Iterator[PathBatch]:
+        """Yield the first match of each first event, by a walk; the counts tell which events have one."""
+        some = np.flatnonzero(np.array(self.structure.task_counts) > 0)
+        table = np.empty((self.length, len(some)), np.int32)
+        self.structure.walker.fill(0, 0, table, 0, len(some), each=1)
+        yield PathBatch.of_table(table, (np.full(len(some), NO_RANK), self.structure.tasks.group[some]))
 
     def _pieces(self, ranges: Sequence[RankRange]) -> Iterator[Pieces]:
         """Yield the pieces of each batch."""

@@ -148,9 +148,12 @@ class Walker:
             self._scratch(np.uint64), row,
         )  # fmt: skip
 
-    def fill(self, task: int, skip: int, table: NDArray[np.int32], begin: int, end: int) -> None:
-        """Write matches from a task on, without the first `skip`, as columns `[begin, end)` of a table."""
-        kernel.fill(self.candidates, self.tasks.given(), task, skip, self._walk(), table, begin, end)
+    def fill(self, task: int, skip: int, table: NDArray[np.int32], begin: int, end: int, each: int = NONE >> 1) -> None:
+        """Write matches from a task on, without the first `skip`, as columns `[begin, end)` of a table.
+
+        No more than `each` come of a task.
+        """
+        kernel.fill(self.candidates, self.tasks.given(), task, skip, self._walk(), table, begin, end, each)
 
     def _on_threads(self, work: Callable[[kernel.SequenceTasks], NDArray[Any]]) -> NDArray[Any]:
         """Do something for all tasks, runs of equal size at once where they are worth it."""

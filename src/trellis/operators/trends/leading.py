@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.best import leading as kernel
+from trellis.kernels.best.search import NOWHERE
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Skip
 from trellis.operators.after_match import Keeper, next_places
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.trends.best import BestTrends
 from trellis.operators.trends.graph import EventGraph
-from trellis.operators.trends.links import links_of
+from trellis.operators.trends.links import Links, links_of
 from trellis.operators.trends.search import SearchRuns
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.sizes import Sizes
@@ -72,6 +73,26 @@ def leading_trends(
         search.room(), places.events, places.aims, RULES[places.skip],
     )  # fmt: skip
     return PathBatch.of_ends(found, ends, (np.full(len(task), NO_RANK), tasks.group[task]))
+
+
+def leading_by_index(
+    bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks, places: Places, sizes: Sizes
+) -> PathBatch | None:
+    """Return the same for one task without a list of edges; None where the keys cannot be searched so.
+
+    The best suffix of each event, and of equal ones the first in the order of ranks, makes a graph of one edge each.
+    """
+    best = BestTrends(bound, events, links, tasks, sizes)
+    search = None if best.steps is None else best.search_of_all()
+    if search is None or search.keys.closed or search.streams > 1:
+        return None
+    size, lo, follow = len(links.latest), int(tasks.lo[0]), search.room()[:, 1]
+    usable, some = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+    here = slice(lo, lo + len(follow))
+    usable[here], some[here] = follow != NOWHERE, follow >= 0
+    successors = (follow[follow >= 0] + lo).astype(np.int32)
+    graph = EventGraph(np.append(0, np.cumsum(some)), successors, links.latest)
+    return leading_trends(bound, replace(events, usable=usable), graph, tasks, places, sizes, lambda: True)
 
 
 def _by_starts(

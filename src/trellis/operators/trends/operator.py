@@ -248,8 +248,12 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         """Return the same for vertices that tell where the next result may begin."""
         from trellis.operators.trends.leading import leading_trends
 
-        too_many = not self.structure.has_graph and self.events.pairs > self.plan.sizes.graph_edges
-        if too_many or not self.structure.may_have_graph:
+        by_index = self._leading_by_index(bound, places)
+        if by_index is not None:
+            return by_index
+        if not self.structure.may_have_graph:
+            return None
+        if not self.structure.has_graph and self.events.pairs > self.plan.sizes.graph_edges:
             return None
         sizes = self.plan.sizes
 
@@ -257,6 +261,29 @@ class TrendOperator(StructuredOperator[TrendStructure]):
             return sum(self.counts) <= sizes.skip_few * len(self.events)
 
         return leading_trends(bound, self.events, self.graph, self.tasks, places, sizes, are_few)
+
+    def _leading_by_index(self, bound: BoundQuery, places: Places) -> PathBatch | None:
+        """Return the same, searched without a graph; None where that cannot be, or is no quicker."""
+        from trellis.operators.batch import PathBatch
+        from trellis.operators.trends.leading import leading_by_index
+        from trellis.operators.trends.links import links_by_index
+
+        tasks, structure = self.tasks, self.structure
+        if tasks.single or self.plan.bound.having:
+            return None
+        some = np.flatnonzero(tasks.hi > tasks.lo).tolist()
+        small = structure.may_have_graph and self.events.pairs < self.plan.sizes.pairs_of_graph
+        if structure.has_graph or small or len(some) > MOST_SEARCHED or self.index is None:
+            return None
+        found: list[PathBatch] = []
+        for task in some:
+            links = links_by_index(self.index, tasks, task)
+            own = tasks.chosen([task])
+            kept = None if links is None else leading_by_index(bound, self.events, links, own, places, self.plan.sizes)
+            if kept is None:
+                return None
+            found.append(kept)
+        return PathBatch.concat(found)
 
     def _search_by_index(self, request: BestRequest[T], limit: int) -> Sequence[PathBatch] | None:
         """Return the best trends, searched without a graph; None where that cannot be, or is no quicker."""

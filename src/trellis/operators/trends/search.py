@@ -317,7 +317,7 @@ class BestSearch:
             np.array([w.kind for w in words], np.int64),
             self.signs,
             np.array([(place, word) for word, place, _ in nth], np.int64).reshape(-1, 2),
-            np.array([codes for _, _, codes in nth], np.int64).reshape(-1, len(self.ok)),
+            np.array([codes for _, _, codes in nth], np.int64).reshape(len(nth), len(self.ok)),
             automaton.step,
             automaton.first,
             np.stack([*ending, automaton.may_end, automaton.place], axis=1).astype(np.int64),
