@@ -30,6 +30,7 @@ from tests.strategies import (
 )
 from trellis.errors import DataError, OverflowInCondition, UsageError
 from trellis.events.columns.types import from_arrow, normalise
+from trellis.events.table_bytes import packed
 from trellis.events.tables import schema_of
 from trellis.language.schema import time_columns
 from trellis.streams.bucket import Bucket, OutputTable
@@ -39,7 +40,6 @@ from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
-from trellis.streams.table_bytes import packed
 
 IDENTIFIED = tables(types=TYPED, most=7).filter(lambda table: bool(table.options["event_id"]))
 ANY_SHAPE = IDENTIFIED.flatmap(queries_on)  # with the ids that streams ask for

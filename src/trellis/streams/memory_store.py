@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from trellis.errors import DataError
-from trellis.streams.table_bytes import packed, unpacked
+from trellis.events.table_bytes import packed, unpacked
 
+Page = tuple[int, int]  # a space of rank counters, and a page of it
 MARK = b"trellis state 1\n"
 DIGEST = 16
 DAMAGED = DataError(
@@ -22,12 +23,14 @@ DAMAGED = DataError(
 class MemoryStore:
     """State in memory; what changed since `begin` can be undone, so that a batch that is refused leaves nothing."""
 
-    def __init__(self) -> None:
-        self._chunks: list[pa.Table] = []
-        self._note: str | None = None
-        self._pages: dict[tuple[int, int], str] = {}
+    def __init__(
+        self, chunks: Sequence[pa.Table] = (), note: str | None = None, pages: Mapping[Page, str] | None = None,
+        old_ranks: str | None = None,
+    ) -> None:  # fmt: skip
+        self._chunks, self._note, self._old_ranks = list(chunks), note, old_ranks
+        self._pages: dict[Page, str] = dict(pages or {})
         self._before: tuple[list[pa.Table], str | None] = ([], None)
-        self._old_pages: dict[tuple[int, int], str | None] = {}
+        self._old_pages: dict[Page, str | None] = {}
 
     def chunks(self) -> list[pa.Table]:
         """Return the chunks in which events are held."""
@@ -58,15 +61,16 @@ class MemoryStore:
         self._old_pages.setdefault((space, number), self._pages.get((space, number)))
         self._set((space, number), text)
 
-    def _set(self, place: tuple[int, int], text: str | None) -> None:
+    def _set(self, place: Page, text: str | None) -> None:
         if text is None:
             self._pages.pop(place, None)
         else:
             self._pages[place] = text
 
     def take_old_ranks(self) -> str | None:
-        """Return nothing: no earlier version stored counters in another way."""
-        return None
+        """Return the counters of an earlier version, and keep them no more."""
+        text, self._old_ranks = self._old_ranks, None
+        return text
 
     # --- Undone -------------------------------------------------------------------------------------------------
 
@@ -107,8 +111,5 @@ class MemoryStore:
         at = len(MARK) + 8
         end = at + int.from_bytes(whole[len(MARK) : at], "little")
         head = json.loads(whole[at:end])
-        store = cls()
-        store._note = head["note"]
-        store._pages = {(space, number): text for space, number, text in head["pages"]}
-        store._chunks = [unpacked(whole[end:])] if head["held"] else []
-        return store, head["about"]
+        pages = {(space, number): text for space, number, text in head["pages"]}
+        return cls([unpacked(whole[end:])] if head["held"] else [], head["note"], pages), head["about"]

@@ -25,6 +25,7 @@ from trellis.events.columns.types import plain_value
 from trellis.events.prepare import prepare
 from trellis.events.slice import Groups, Slice
 from trellis.events.sorting import column_of
+from trellis.events.table_bytes import packed, unpacked
 from trellis.kernels.count import folding as kernel
 from trellis.language.bound import BoundQuery, columns_of
 from trellis.language.syntax import Report
@@ -34,7 +35,6 @@ from trellis.operators.weights import Weight, weigh
 from trellis.plan.plan import Plan
 from trellis.streams.calendar import END, Calendar, Number
 from trellis.streams.runs import ChangedRuns, Runs, WindowEvents, each_between, with_events
-from trellis.streams.table_bytes import packed, unpacked
 
 if TYPE_CHECKING:
     from trellis.streams.decisions import StandingQuery

@@ -16,6 +16,7 @@ from trellis.errors import DataError, UsageError
 from trellis.events.columns.ordering import row_codes
 from trellis.events.prepare import prepare
 from trellis.events.sorting import column_of
+from trellis.events.table_bytes import packed, unpacked
 from trellis.events.tables import Tables, as_tables, with_readable_times
 from trellis.language.schema import Schema
 from trellis.limits import refuse_rows
@@ -27,7 +28,6 @@ from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import RESULTS, WINDOWS
-from trellis.streams.table_bytes import packed, unpacked
 
 NAME = "arrivals"
 

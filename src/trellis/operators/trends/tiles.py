@@ -25,6 +25,7 @@ from trellis.errors import DataError
 from trellis.events.adjacency import HIGHEST, LOWEST, PairValues, encode, gap_is_safe
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.slice import Ints
+from trellis.events.table_bytes import packed, unpacked
 from trellis.kernels.count import tiles as kernel
 from trellis.operators.trends.value_cuts import cuts_of
 from trellis.plan.plan import Plan
@@ -129,7 +130,7 @@ class Message(NamedTuple):
 
     def table(self) -> pa.Table:
         """Return the arrays as the columns of a table."""
-        return pa.ipc.open_stream(self.body).read_all()
+        return unpacked(self.body)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name."""
@@ -143,16 +144,8 @@ class Message(NamedTuple):
         return found, np.ascontiguousarray(words), found["log"]
 
 
-def packed(table: pa.Table) -> bytes:
-    """Return a table as bytes."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
 def _numbers(words: Words, logs: NDArray[np.float64], **more: NDArray[Any]) -> bytes:
-    return packed(pa.table(more | {f"word{w}": words[:, w] for w in range(words.shape[1])} | {"log": logs}))
+    return packed(pa.table(more | {f"word{w}": words[:, w] for w in range(words.shape[1])} | {"log": logs}), False)
 
 
 # --- Borders ----------------------------------------------------------------------------------------------------
@@ -336,7 +329,9 @@ def pieces_of_column(
         about = {"index": rows.event, "tick": rows.tick, "place": place, "low": low, "high": high}
         about |= {"first": rows.first, "last": rows.last}
         arrays = {name: array[some].astype(np.int32) for name, array in about.items()}
-        yield Message("piece", tile, tile, column, size, head, tail, packed(pa.table(arrays | {"roles": roles[some]})))
+        yield Message(
+            "piece", tile, tile, column, size, head, tail, packed(pa.table(arrays | {"roles": roles[some]}), False)
+        )
 
 
 # --- Numbers ----------------------------------------------------------------------------------------------------

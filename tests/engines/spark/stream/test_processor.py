@@ -17,9 +17,9 @@ import trellis
 from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order, standing
 from trellis.engines.spark.stream.stateful import BUCKET, MOMENT, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
+from trellis.events.table_bytes import unpacked
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, RESULTS, TIMEOUTS
-from trellis.streams.table_bytes import unpacked
 
 pytestmark = pytest.mark.spark
 

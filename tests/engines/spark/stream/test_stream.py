@@ -34,6 +34,7 @@ from trellis.engines.spark.stream.running import Options, Stream
 from trellis.engines.spark.stream.stateful import WindowStateProcessor
 from trellis.engines.spark.stream.watch import watched_at
 from trellis.errors import DataError, TrellisError, UsageError
+from trellis.events.table_bytes import unpacked
 from trellis.io.read import read_table
 from trellis.streams.bucket import OutputTable
 from trellis.streams.delays import delay_of
@@ -47,7 +48,6 @@ from trellis.streams.stream_output import (
     committed_files,
     read_committed,
 )
-from trellis.streams.table_bytes import unpacked
 
 pytestmark = pytest.mark.spark
 

@@ -18,11 +18,6 @@ from trellis.events.columns.types import from_arrow, normalise
 LARGEST_INT, LARGEST_LONG = (1 << 31) - 1, (1 << 63) - 1
 
 
-def inside_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema that results have inside Spark: see `for_spark`."""
-    return pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
-
-
 def file_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema of files: not every reader knows columns of type null."""
     return pa.schema([pa.field(fld.name, spark_type(fld.type)) for fld in schema])

@@ -14,6 +14,7 @@ from trellis.events.clock import Clock
 from trellis.events.columns.ordering import group_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Slice
+from trellis.events.table_bytes import packed, unpacked
 from trellis.events.ties import TieCount, count_ties
 from trellis.language.bound import BoundQuery, WindowKind
 
@@ -134,13 +135,8 @@ def _distinct_rows(tables: list[pa.Table]) -> int:
 
 
 def _bytes(table: pa.Table) -> bytes | None:
-    if table.num_rows > MOST_REPORTED:
-        return None
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    return None if table.num_rows > MOST_REPORTED else packed(table, compressed=False)
 
 
 def _table(report: bytes | None) -> pa.Table | None:
-    return None if report is None else pa.ipc.open_stream(report).read_all()
+    return None if report is None else unpacked(report)

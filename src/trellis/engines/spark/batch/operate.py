@@ -29,6 +29,7 @@ from trellis.events.groups import make_groups
 from trellis.events.prepare import repeated_id
 from trellis.events.slice import Ints, Slice
 from trellis.events.sorting import repeated_rows, tie_order
+from trellis.events.table_bytes import packed, unpacked
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery
 from trellis.limits import refuse_listing
@@ -114,7 +115,7 @@ class CollectedWork:
             for operator in self.work.operators(groups.watched(batches)):
                 groups.add(operator.events)
                 for batch in self.work.answer(operator):
-                    yield _collected_row(answer=_packed(for_spark(batch)))
+                    yield _collected_row(answer=packed(pa.Table.from_batches([for_spark(batch)]), compressed=False))
             yield _collected_row(report=groups.report()._asdict())
 
 
@@ -125,16 +126,9 @@ def _collected_row(**values: Any) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([values], schema=COLLECTED)
 
 
-def _packed(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue().to_pybytes()
-
-
 def unpacked_answer(rows: pa.Table, schema: pa.Schema) -> tuple[pa.Table, list[TaskReport]]:
     """Return an answer from `COLLECTED` rows, with the user's names and types, and the reports of the tasks."""
-    parts = [pa.ipc.open_stream(answer).read_all() for answer in rows["answer"].to_pylist() if answer is not None]
+    parts = [unpacked(answer) for answer in rows["answer"].to_pylist() if answer is not None]
     reports = [TaskReport(**report) for report in rows["report"].to_pylist() if report is not None]
     return fitted(pa.concat_tables(parts), schema) if parts else schema.empty_table(), reports
 
@@ -144,6 +138,11 @@ def spark_type(type_: pa.DataType) -> pa.DataType:
     if pa.types.is_list(type_):
         return pa.list_(spark_type(type_.value_type))
     return pa.string() if pa.types.is_null(type_) else type_
+
+
+def inside_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema that results have inside Spark: see `for_spark`."""
+    return pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
 
 
 def for_spark(batch: pa.RecordBatch) -> pa.RecordBatch:

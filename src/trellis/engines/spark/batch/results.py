@@ -22,7 +22,6 @@ from trellis.engines.spark.batch.frames import (
     at_least_one,
     file_schema,
     first_columns,
-    inside_schema,
     limited,
     limited_per,
     ordered,
@@ -35,6 +34,7 @@ from trellis.engines.spark.batch.operate import (
     CollectedWork,
     Work,
     fitted,
+    inside_schema,
     nested_schema,
     unpacked_answer,
 )

@@ -24,6 +24,7 @@ from trellis.engines.spark.batch.sink import task_number
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.session import cores
 from trellis.engines.spark.split.rows import whole_groups
+from trellis.events.table_bytes import packed, unpacked
 from trellis.limits import refuse_listing
 from trellis.make import make_operator
 from trellis.operators.batch import RankRange
@@ -135,10 +136,8 @@ def _packed(table: pa.Table, number: int, name: str, ranks: RankRange) -> Iterat
     """Yield the rows of a range: some of the events in each."""
     rows = max(1, PIECE * table.num_rows // max(1, table.nbytes))
     for part, begin in enumerate(range(0, table.num_rows, rows)):
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table.slice(begin, rows))
-        row = dict(zip(PACKED.names, (number, name, part, *ranks, sink.getvalue().to_pybytes()), strict=True))
+        events = packed(table.slice(begin, rows), compressed=False)
+        row = dict(zip(PACKED.names, (number, name, part, *ranks, events), strict=True))
         yield pa.RecordBatch.from_pylist([row], schema=PACKED)
 
 
@@ -162,7 +161,7 @@ def _ranges_in(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Ra
     for _, parts in groupby(rows, lambda row: (row["range"], row["slice"])):
         tables = []
         for row in parts:
-            tables.append(pa.ipc.open_stream(row["events"]).read_all())
+            tables.append(unpacked(row["events"]))
             ranks = row["group"], row["begin"], row["end"]
         yield pa.concat_tables(tables).combine_chunks(), ranks
 

@@ -33,9 +33,10 @@ from trellis.engines.spark.split.rows import ID, group_begins
 from trellis.engines.spark.split.split import order_of_time
 from trellis.errors import DataError
 from trellis.events.slice import Ints
+from trellis.events.table_bytes import packed
 from trellis.language.syntax import Report
 from trellis.operators.trends.tile_ranks import TrendsOnTheWay, WalkedTile, walked_tile
-from trellis.operators.trends.tiles import Message, OpenEnds, packed
+from trellis.operators.trends.tiles import Message, OpenEnds
 from trellis.plan.plan import Plan
 
 TILE, INDEX = "trellis_tile", "trellis_index"  # of a row that was picked
@@ -63,7 +64,9 @@ class WalkTile:
             for tile, messages in messages_in(batches):
                 found = walked_tile(messages, self.trends, every, ends)
                 about = [pa.table({"trend": found.trends, "event": found.events}), _as_table(found.going_on)]
-                yield from sent(Message("walked", -1, tile, i, 0, 0, 0, packed(one)) for i, one in enumerate(about))
+                yield from sent(
+                    Message("walked", -1, tile, i, 0, 0, 0, packed(one, False)) for i, one in enumerate(about)
+                )
 
 
 def _as_table(trends: TrendsOnTheWay) -> pa.Table:

@@ -28,6 +28,7 @@ from trellis.engines.spark.split.rows import ID, group_begins
 from trellis.engines.spark.split.split import order_of_time, row_names
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.sorting import tie_order
+from trellis.events.table_bytes import packed
 from trellis.language.bound import columns_of
 from trellis.language.syntax import Report
 from trellis.operators.exact import LARGE, primes_for, reconstruct
@@ -201,7 +202,7 @@ class _TileRows:
         bounds = np.searchsorted(found.column[order], np.arange(self.tiling.columns + 1)).tolist()
         for column, (begin, end) in enumerate(pairwise(bounds)):
             if begin < end:
-                body = tiles.packed(every.slice(begin, end - begin))
+                body = packed(every.slice(begin, end - begin), compressed=False)
                 yield Message("rows", column, self.number, column, 0, 0, 0, body)
         self.events, self.tick, self.last = self.events + number, int(tick[-1]), table.slice(number - 1)
 

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from trellis.engines.spark.graphs.tasks import FIRST, routed
+from trellis.events.table_bytes import packed, unpacked
 from trellis.graphs.instance import divided
 from trellis.graphs.job import Job
 from trellis.io.durable import sync_file
-from trellis.streams.table_bytes import packed, unpacked
 
 GENERATION = b"trellis.generation"
 WAITING, OPERATORS = "waiting", "operators"

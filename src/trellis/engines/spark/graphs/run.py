@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
-from trellis.engines.spark.batch.operate import spark_type
+from trellis.engines.spark.batch.operate import inside_schema
 from trellis.engines.spark.graphs.run_distributed import one_frame, unmerged
 from trellis.engines.spark.graphs.tasks import INSTANCE, LAST, InstanceRunner, Merge, Route
 from trellis.engines.spark.session.failures import in_driver
@@ -145,13 +145,7 @@ def _unmerged(job: Job, events: DataFrame, numbers: tuple[int, ...]) -> DataFram
     if job.is_timed:  # at the price of a second look at the events
         copies = copies.crossJoin(f.broadcast(inner.agg(f.max(order[0]).alias(LAST))))
     sorted_ = copies.repartition(len(numbers), INSTANCE).sortWithinPartitions(INSTANCE, *order)
-    return sorted_.mapInArrow(InstanceRunner(job, names, numbers), spark_schema(job.inner))
-
-
-def spark_schema(schema: pa.Schema) -> Any:
-    """Return the schema of results inside Spark, where columns have names of their own."""
-    fields = zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)
-    return from_arrow_schema(pa.schema(list(fields)))
+    return sorted_.mapInArrow(InstanceRunner(job, names, numbers), from_arrow_schema(inside_schema(job.inner)))
 
 
 def _merged(job: Job, results: DataFrame) -> DataFrame:
@@ -160,6 +154,6 @@ def _merged(job: Job, results: DataFrame) -> DataFrame:
         return results.orderBy(*lead).drop(lead[0]).toDF(*job.outer.names)
     merged = results.repartition(1).sortWithinPartitions(*lead)
     placed = pa.schema([*job.outer, ("place", pa.int64())])
-    rows = merged.mapInArrow(Merge(job), spark_schema(placed))
+    rows = merged.mapInArrow(Merge(job), from_arrow_schema(inside_schema(placed)))
     last = output_names(len(placed))[-1]
     return rows.orderBy(f.col(last)).drop(last).toDF(*job.outer.names)

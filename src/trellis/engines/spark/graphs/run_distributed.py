@@ -18,6 +18,7 @@ from trellis.engines.spark.graphs.offered import refuse_unoffered
 from trellis.engines.spark.session.sent_rows import fetched_rows, sent_rows
 from trellis.engines.spark.split.rows import column_name, output_names
 from trellis.errors import UsageError
+from trellis.events.table_bytes import packed, unpacked
 from trellis.graphs.instance import Instance, failed
 from trellis.graphs.job import Job, Row
 
@@ -67,17 +68,15 @@ def in_order(job: Job, events: DataFrame) -> Iterator[pa.Table]:
     pieces = -(-inner.count() // at_once) or 1
     ranged = inner.repartitionByRange(pieces, *order).sortWithinPartitions(*order)
     for row in fetched_rows(ranged.mapInArrow(_pack, "batch binary")):
-        yield pa.ipc.open_stream(pa.py_buffer(bytes(row["batch"]))).read_all().rename_columns(names)
+        yield unpacked(bytes(row["batch"])).rename_columns(names)
 
 
 def _pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = max(1, batch.num_rows * PACKED // max(PACKED, batch.nbytes))
         for begin in range(0, batch.num_rows, rows):
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, batch.schema) as writer:
-                writer.write_batch(batch.slice(begin, rows))
-            yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], names=["batch"])
+            blob = packed(pa.Table.from_batches([batch.slice(begin, rows)]), compressed=False)
+            yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], names=["batch"])
 
 
 def _sent(job: Job, rows: list[Row], session: SparkSession) -> DataFrame:

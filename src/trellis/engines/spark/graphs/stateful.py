@@ -18,9 +18,9 @@ from trellis.engines.spark.graphs.handover import Handover, InstanceState, by_in
 from trellis.engines.spark.graphs.tasks import FIRST, routed
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
+from trellis.events.table_bytes import packed, unpacked
 from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row
-from trellis.streams.table_bytes import packed, unpacked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -250,7 +250,5 @@ class Flush(StateRows):
         """Take rows of the state."""
         with in_task():
             for held in self.held(batches):
-                row = [[0], [0], [0], [packed(held.decide(None, self.last))]]
-                yield pa.RecordBatch.from_arrays(
-                    [pa.array(one, fld.type) for one, fld in zip(row, FOUND_ARROW, strict=True)], schema=FOUND_ARROW
-                )
+                row = {"taken": 0, "bad": 0, "late": 0, "blob": packed(held.decide(None, self.last))}
+                yield pa.RecordBatch.from_pylist([row], schema=FOUND_ARROW)

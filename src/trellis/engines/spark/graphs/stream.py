@@ -6,9 +6,8 @@ batch to batch stands in the files that it writes, so that a batch and the state
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -36,24 +35,24 @@ from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.frames import EventFrame, described_events
 from trellis.engines.spark.split.hashing import PARTITIONS, bucket_keys, spread_keys
 from trellis.engines.spark.split.rows import column_name
+from trellis.engines.spark.stream.checkpoint import unreadable
+from trellis.engines.spark.stream.one_query import WritingStream
 from trellis.engines.spark.stream.running import AHEAD
-from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
+from trellis.engines.spark.stream.spark_log import check_files
 from trellis.engines.spark.stream.stateful import moment_of, set_up
-from trellis.errors import DataError, UsageError
+from trellis.errors import UsageError
 from trellis.events.source import EventSource
+from trellis.events.table_bytes import unpacked
 from trellis.graphs.chain import Following, PipelinePart
 from trellis.graphs.events import IN_UTC, NAIVE
 from trellis.graphs.job import sort_key
 from trellis.graphs.merger import MergeRun
 from trellis.graphs.plain import from_bytes, to_bytes
-from trellis.io.durable import sync_file, write_whole
+from trellis.io.durable import sync_file
 from trellis.streams.commit_log import FLUSH
 from trellis.streams.delays import delay_of
-from trellis.streams.lock import StreamLock, is_unused
-from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name
-from trellis.streams.table_bytes import unpacked
+from trellis.streams.stream_output import RESULTS, batch_name
 
-ABOUT = "trellis.json"
 MERGER = b"trellis.merger"  # in the metadata of a file: what the merger keeps after it
 CHAIN = b"trellis.chain"  # the same of the later parts of a chain
 SHARED = 2  # the version of which instance a partition belongs to: `Splitter.home`
@@ -71,7 +70,7 @@ class GraphTotals:
     bad: int = 0
 
 
-class GraphStream:
+class GraphStream(WritingStream):
     """A job that runs over a streaming frame; `start` starts it, `wait` waits for its end, `stop` brings it.
 
     Parameters
@@ -107,7 +106,7 @@ class GraphStream:
         if not frame.isStreaming:
             raise UsageError("this is no streaming data frame, as spark.readStream gives", "Use `run` for others.")
         refuse_connect(frame.sparkSession, "an operator over a stream", "")
-        self.checkpoint = Path(checkpoint)
+        super().__init__(out, checkpoint, available_now)
         with in_driver():
             events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
             first, *self._later = parts
@@ -126,19 +125,15 @@ class GraphStream:
             columns = [rows.column(name).alias(column_name(i)) for i, name in enumerate(names)]
             marked = rows.frame.select(*columns, moment).withWatermark(MOMENT, f"{delay} milliseconds").drop(MOMENT)
         self._names, self._events = tuple(names), marked
-        self.output = StreamOutput(out)
-        self.available_now = available_now
         self.totals = GraphTotals()
-        self.running: Any = None
-        self._alone = StreamLock()
         self._instances = instances
-        self._numbers, self._generation, _ = self._known()
+        self._numbers, self._generation, _ = self._known(self._stored())
         self._handover = Handover()
 
     def _began_in_utc(self) -> bool:
         """Return whether an earlier version of Trellis began the stream, in which all times of results had a zone."""
-        path = self.checkpoint / ABOUT
-        return path.exists() and '"shared"' not in path.read_text(encoding="utf-8")
+        stored = self._stored()
+        return stored is not None and "shared" not in stored
 
     def _about(self) -> dict[str, Any]:
         columns = {fld.name: fld.dataType.simpleString() for fld in self._events.schema.fields}
@@ -146,28 +141,22 @@ class GraphStream:
         return {"operator": name, "names": list(self._names), "columns": columns,
                 "out": str(self.output.directory.absolute())}  # fmt: skip
 
-    def _known(self) -> tuple[tuple[int, ...], int, bool]:
+    def _kept(self) -> dict[str, Any]:
+        return {**self._about(), "numbers": self._numbers, "generation": self._generation, "shared": SHARED}
+
+    def _known(self, stored: Mapping[str, Any] | None) -> tuple[tuple[int, ...], int, bool]:
         """Return the numbers of the instances, their generation, and whether they share partitions as of today.
 
         These are those that the checkpoint has state of, or new ones.
         """
-        path = self.checkpoint / ABOUT
-        if not path.exists():
-            if not is_unused(self.checkpoint):
-                raise UsageError(f"{self.checkpoint} is no checkpoint of such a stream", "Name an empty directory.")
+        if stored is None:
             return self._chosen(()), 0, True
         try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            numbers = tuple(int(number) for number in kept.pop("numbers"))
-            generation, shared = int(kept.pop("generation", 0)), int(kept.pop("shared", 1))
+            numbers = tuple(int(number) for number in stored["numbers"])
+            generation, shared = int(stored.get("generation", 0)), int(stored.get("shared", 1))
         except (ValueError, KeyError, TypeError):
-            raise DataError(f"{path} cannot be read", "It is damaged, or of another version of Trellis.") from None
-        for name, now in self._about().items():
-            if kept.get(name) != now:
-                raise UsageError(
-                    f"the checkpoint {self.checkpoint} is of another stream: its {name} is {kept.get(name)}, not {now}",
-                    "Name another checkpoint and another output.",
-                )
+            raise unreadable(self.checkpoint / self.about) from None
+        self._refuse_other(stored, self._about())
         return numbers, generation, shared == SHARED
 
     def _chosen(self, known: tuple[int, ...]) -> tuple[int, ...]:
@@ -189,33 +178,11 @@ class GraphStream:
             pieces = self._events.mapInArrow(pack, PACKED)
             holding = InstanceProcessor(self.job, self._numbers, self._handover)
             found = pieces.groupBy("instance").transformWithStateInPandas(holding, FOUND, "append", "eventTime")
-            writer = found.writeStream.foreachBatch(lambda frame, batch: self._write(frame, batch_name(batch)))
-            writer = writer.option("checkpointLocation", str(self.checkpoint / "spark"))
-            self.running = (writer.trigger(availableNow=True) if self.available_now else writer).start()
+        self._start(found, lambda frame, batch: self._write(frame, batch_name(batch)))
 
-    def _take_places(self) -> None:
-        """Lock the checkpoint and the output, see that they belong together, and make the output ready."""
-        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
-        try:
-            about = self.checkpoint / ABOUT
-            if about.exists():
-                known = json.loads(about.read_text(encoding="utf-8"))
-                self.output.check_known(self.checkpoint, known.get("output"))
-                self._go_on()
-            else:
-                self.output.check_new()
-            self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
-            kept = {**self._about(), "numbers": self._numbers, "generation": self._generation, "shared": SHARED,
-                    "output": self.output.prepare([RESULTS])}  # fmt: skip
-            check_checkpoint(self.checkpoint / "spark", self.output.last_batch())
-            write_whole(about, json.dumps(kept, indent=2))
-        except BaseException:
-            self._alone.release()
-            raise
-
-    def _go_on(self) -> None:
+    def _go_on(self, stored: Mapping[str, Any]) -> None:
         """Go on from the state of the instances before, which others may share from now on."""
-        before, generation, as_today = self._known()
+        before, generation, as_today = self._known(stored)
         self._numbers, self._generation = self._chosen(before), generation
         self._handover = Handover.read(self.checkpoint, generation)
         if self._numbers == before and as_today:
@@ -234,7 +201,7 @@ class GraphStream:
 
     def _state(self) -> DataFrame | None:
         """Return the rows of Spark's state: `instance`, `variable` and `value`; None before the first batch."""
-        place = self.checkpoint / "spark"
+        place = self.spark_checkpoint
         if not any((place / "commits").glob("[0-9]*")):
             return None
         found: DataFrame | None = None
@@ -244,29 +211,8 @@ class GraphStream:
             found = rows if found is None else found.unionByName(rows)
         return found
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
-        with in_driver():
-            ended = bool(self.running.awaitTermination(seconds)) or seconds is None
-        if ended:
-            self._alone.release()
-        return ended
-
-    def stop(self) -> None:
-        """Stop it."""
-        self.running.stop()
-        self._alone.release()
-
-    def flush(self) -> None:
-        """Run over what still waits: the input has ended. What this writes is taken back when the stream goes on."""
-        if not self._alone.is_held:
-            self._take_places()
-        try:
-            self._flush()
-        finally:
-            self._alone.release()
-
     def _flush(self) -> None:
+        """Run over what still waits."""
         with in_driver():
             state, last = self._state(), None
             if state is None:
@@ -290,7 +236,7 @@ class GraphStream:
         table = frame.toArrow()
         if batch != FLUSH:
             with in_task():
-                check_files(self.checkpoint / "spark", int(batch))
+                check_files(self.spark_checkpoint, int(batch))
         taken, late, bad = (sum(table[name].to_pylist()) for name in ("taken", "late", "bad"))
         if taken and batch != FLUSH:
             self.output.take_back()

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.engines.spark.session.failures import in_task
+from trellis.events.table_bytes import packed, unpacked
 from trellis.graphs.engine import Block, step
 from trellis.graphs.program import VertexProgram
 from trellis.graphs.values import Sets, Values, from_arrow, put, take, to_arrow
@@ -67,11 +68,7 @@ def build(table: pa.Table) -> pa.Table:
 
 def _packed(columns: dict[str, Any]) -> bytes:
     """Return arrays of any lengths as bytes."""
-    sink = pa.BufferOutputStream()
-    batch = pa.table({name: _one_row(column) for name, column in columns.items()})
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_table(batch)
-    return sink.getvalue().to_pybytes()
+    return packed(pa.table({name: _one_row(column) for name, column in columns.items()}), False)
 
 
 def _one_row(column: Any) -> pa.Array:
@@ -80,7 +77,7 @@ def _one_row(column: Any) -> pa.Array:
 
 
 def _unpacked(blob: bytes) -> dict[str, pa.Array]:
-    table = pa.ipc.open_stream(pa.py_buffer(blob)).read_all()
+    table = unpacked(blob)
     return {name: table[name].chunk(0).flatten() for name in table.column_names}
 
 
@@ -95,10 +92,8 @@ def opened(number: int, blob: bytes) -> Part:
 
 def _row(number: int, kind: str, columns: dict[str, Any], *progress: Any) -> pa.RecordBatch:
     changed, scheduled, total = progress or (0, 0, 0.0)
-    row = [[number], [kind], [changed], [scheduled], [total], [_packed(columns)]]
-    return pa.RecordBatch.from_arrays(
-        [pa.array(one, fld.type) for one, fld in zip(row, MOVING_ARROW, strict=True)], schema=MOVING_ARROW
-    )
+    row = dict(zip(MOVING_ARROW.names, (number, kind, changed, scheduled, total, _packed(columns)), strict=True))
+    return pa.RecordBatch.from_pylist([row], schema=MOVING_ARROW)
 
 
 def _mail(part: Part, values: Values, changed: np.ndarray, everything: bool) -> Iterator[pa.RecordBatch]:

@@ -7,7 +7,6 @@ the process ends before, the batch comes again and starts from the state before 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,25 +17,25 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.read_stream import FILE_AGE
-from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
+from trellis.engines.spark.stream.one_query import WritingStream
+from trellis.engines.spark.stream.spark_log import check_files
 from trellis.errors import DataError, UsageError
 from trellis.io.arrow import pc
-from trellis.io.durable import kept_file, swapped_file, write_whole
+from trellis.io.durable import kept_file, swapped_file
 from trellis.kernels.papers.debs2016.lines import NEVER, line_times
 from trellis.papers.debs2016 import Communities, Posts
 from trellis.papers.debs2016.engine import LineEngine
 from trellis.papers.debs2016.files import in_order
 from trellis.streams.commit_log import FLUSH
-from trellis.streams.lock import StreamLock, is_unused
-from trellis.streams.stream_output import RESULTS, StreamOutput, batch_name, committed_files
+from trellis.streams.stream_output import RESULTS, batch_name, committed_files
 
-ABOUT, STATES, SPARK = "trellis.json", "states", "spark"
+STATES = "states"
 
 
-class LineStream:
+class LineStream(WritingStream):
     """A query over directories of lines.
 
     Parameters
@@ -71,18 +70,15 @@ class LineStream:
         available_now: bool = False,
     ) -> None:  # fmt: skip
         refuse_connect(session, "a query of the challenge over directories that keep growing", "")
+        super().__init__(out, checkpoint, available_now)
         self.session, self.query, self.options, self.delay = session, query, dict(options), delay
-        self.files_a_batch, self.available_now = files_a_batch, available_now
-        self.output = StreamOutput(out)
-        self.checkpoint = Path(checkpoint)
+        self.files_a_batch = files_a_batch
         engine = self._new()
         self.directories = {name: os.path.abspath(directories[name]) for name in engine.sources}
         for name, directory in self.directories.items():
             if not Path(directory).is_dir():
                 raise UsageError(f"{directory} is no directory", f"Name the directory that {name} arrive in.")
         self._engine: tuple[str, LineEngine] | None = None  # the one after a batch
-        self.running: Any = None
-        self._alone = StreamLock()
 
     def _new(self) -> LineEngine:
         return Posts(**self.options) if self.query == "posts" else Communities(**self.options)
@@ -93,34 +89,10 @@ class LineStream:
         """Start to read, run and write."""
         self._take_places()
         (self.checkpoint / STATES).mkdir(parents=True, exist_ok=True)
-        writer = self._lines().writeStream.foreachBatch(self._take)
-        writer = writer.option("checkpointLocation", str(self.checkpoint / SPARK))
-        with in_driver():
-            self.running = (writer.trigger(availableNow=True) if self.available_now else writer).start()
-
-    def wait(self) -> None:
-        """Wait for the end."""
-        try:
-            with in_driver():
-                self.running.awaitTermination()
-        finally:
-            self._alone.release()
-
-    def flush(self) -> LineEngine:
-        """Add the results at the end of the input, as if nothing more would come; later input takes them back.
-
-        Returns
-        -------
-        LineEngine
-            The query at the end, which tells what was bad.
-        """
-        self._take_places()
-        try:
-            return self._flush()
-        finally:
-            self._alone.release()
+        self._start(self._lines(), self._take)
 
     def _flush(self) -> LineEngine:
+        """Add the results at the end of the input; return the query at the end, which tells what was bad."""
         batches = sorted(path.stem for path in (self.checkpoint / STATES).glob("*.npz"))
         engine = self._load(batches[-1]) if batches else self._new()
         for source in range(len(engine.sources)):
@@ -129,42 +101,11 @@ class LineStream:
         self._write(FLUSH, engine)
         return engine
 
-    def _take_places(self) -> None:
-        """Lock the checkpoint and the output, see that they are of this stream, and make the output ready."""
-        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
-        try:
-            about, known = self._about(), self._known()
-            for name, value in about.items():
-                if known and known.get(name) != value:
-                    raise UsageError(
-                        f"the checkpoint {self.checkpoint} is of another stream: its {name} was {known.get(name)}",
-                        "Name another checkpoint and another output.",
-                    )
-            if known:
-                self.output.check_known(self.checkpoint, known.get("output"))
-            else:
-                self.output.check_new()
-            self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
-            write_whole(self.checkpoint / ABOUT, json.dumps({**about, "output": self.output.prepare([RESULTS])}))
-            check_checkpoint(self.checkpoint / SPARK, self.output.last_batch())
-        except BaseException:
-            self._alone.release()
-            raise
-
     def _about(self) -> dict[str, Any]:
         return {
             "query": self.query, "options": self.options, "directories": self.directories,
             "out": os.path.abspath(self.output.directory),
         }  # fmt: skip
-
-    def _known(self) -> dict[str, Any]:
-        """Return the query and settings of the checkpoint; none if it is new."""
-        path = self.checkpoint / ABOUT
-        if path.exists():
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-        if not is_unused(self.checkpoint):
-            raise UsageError(f"{self.checkpoint} is no checkpoint of such a stream", "Name an empty directory.")
-        return {}
 
     def _lines(self) -> DataFrame:
         """Return the lines of all sources as bytes, and where each is from."""
@@ -194,7 +135,7 @@ class LineStream:
         self.output.take_back()
         rows = frame.toArrow()
         with in_task():
-            check_files(self.checkpoint / SPARK, number)
+            check_files(self.spark_checkpoint, number)
         latest = [self._push(engine, source, rows) for source in range(len(engine.sources))]
         if self.delay is not None and max(latest) > -NEVER:
             for source in range(len(engine.sources)):

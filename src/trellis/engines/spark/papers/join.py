@@ -15,12 +15,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 from pyspark.sql.window import Window as Over
 
 from trellis.digits import number_text
 from trellis.engines.options import RunOptions
-from trellis.engines.spark.batch.operate import PLACE, spark_type
+from trellis.engines.spark.batch.operate import PLACE, inside_schema
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.batch.scan import lazy_split
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
@@ -257,10 +256,10 @@ def _listed(joined: JoinedPaths, plan: Plan, what: str, schema: pa.Schema) -> Da
         paths = paths.where(_between(f.col(RANK), bound.offset if bound.per_window else 0, end))
     work = PathRows(plan, what, joined.events, joined.groups)
     if not (bound.order_by and bound.per_window):
-        return paths.mapInArrow(work, _frame_type(schema))
+        return paths.mapInArrow(work, from_arrow_schema(inside_schema(schema)))
     keys = [pa.field(f"{KEY}{i}", output_type(o.output)) for i, o in enumerate(bound.order_by)]
     wide = pa.schema([*list(schema)[:-1], *keys, schema[-1]])
-    frame = paths.mapInArrow(work, _frame_type(wide))
+    frame = paths.mapInArrow(work, from_arrow_schema(inside_schema(wide)))
     names = frame.columns
     order = [
         f.col(name).desc_nulls_last() if o.descending else f.col(name).asc_nulls_first()
@@ -270,12 +269,6 @@ def _listed(joined: JoinedPaths, plan: Plan, what: str, schema: pa.Schema) -> Da
     place = f.count(f.lit(1)).over(in_group.rowsBetween(Over.unboundedPreceding, -1))
     frame = frame.select(*names[: len(schema) - 1], place.alias(PLACE)).where(_between(f.col(PLACE), bound.offset, end))
     return frame.toDF(*output_names(len(schema)))
-
-
-def _frame_type(schema: pa.Schema) -> StructType:
-    """Return the type of a frame of results: see `for_spark`."""
-    types = [spark_type(field.type) for field in schema]
-    return from_arrow_schema(pa.schema(list(zip(output_names(len(schema)), types, strict=True))))
 
 
 def _between(number: Column, begin: int, end: int | None) -> Column:

@@ -19,20 +19,21 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.masters import is_connect
 from trellis.engines.spark.session.settled import settled
+from trellis.events.table_bytes import packed, unpacked
 
 
 @dataclass(frozen=True)
 class UnpackRows:
     """Makes rows of a broadcast."""
 
-    packed: Any
+    sent: Any
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take one row, which says that this task is the one."""
         with in_task():
             for batch in batches:
                 for _ in range(batch.num_rows):
-                    yield from pa.ipc.open_stream(pa.py_buffer(self.packed.value))
+                    yield from unpacked(self.sent.value).to_batches()
 
 
 def fetched_rows(frame: DataFrame) -> Iterator[Any]:
@@ -49,13 +50,10 @@ def sent_rows(session: SparkSession, table: pa.Table) -> DataFrame:
     """Have the cluster keep the rows of a table, whose types Spark has, and return them as a frame."""
     if is_connect(session) or not table.num_rows:  # a client sends rows to the server, and holds none
         return settled(session.createDataFrame(table))
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    packed = session.sparkContext.broadcast(sink.getvalue().to_pybytes())
+    sent = session.sparkContext.broadcast(packed(table, compressed=False))
     try:
         one = session.range(0, 1, 1, 1)
-        return settled(one.mapInArrow(UnpackRows(packed), from_arrow_schema(table.schema)))
+        return settled(one.mapInArrow(UnpackRows(sent), from_arrow_schema(table.schema)))
     finally:
         with suppress(OSError):
-            packed.destroy()
+            sent.destroy()

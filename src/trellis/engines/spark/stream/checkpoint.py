@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from trellis.errors import DataError, UsageError
 from trellis.io.durable import write_whole
@@ -13,6 +14,29 @@ from trellis.streams.decisions import StandingQuery
 from trellis.streams.lock import is_unused
 
 ABOUT = "trellis.json"
+
+
+def read_about(directory: Path, name: str, maker: str) -> dict[str, Any] | None:
+    """Return what a file of a checkpoint says of its stream; None if the checkpoint is not there yet, or is empty.
+
+    `maker` is whose checkpoint it is, for a message.
+    """
+    about = directory / name
+    if not about.exists():
+        if not is_unused(directory):
+            raise UsageError(
+                f"{directory} is no checkpoint of {maker}", "Name an empty directory, or one that it made."
+            )
+        return None
+    try:
+        return dict(json.loads(about.read_text(encoding="utf-8")))
+    except (ValueError, TypeError):
+        raise unreadable(about) from None
+
+
+def unreadable(about: Path) -> DataError:
+    """Return the error about a file that says what a checkpoint is of, and does not."""
+    return DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.")
 
 
 @dataclass
@@ -33,17 +57,13 @@ class Checkpoint:
     def at(cls, directory: str) -> Checkpoint:
         """Return the description in a directory; an empty one if it is not there yet, or holds nothing."""
         path = Path(directory)
-        about = path / ABOUT
-        if not about.exists():
-            if not is_unused(path):
-                raise UsageError(
-                    f"{directory} is no checkpoint of `trellis stream`", "Name an empty directory, or one that it made."
-                )
+        about = read_about(path, ABOUT, "`trellis stream`")
+        if about is None:
             return cls(path, naive=True, old_ranks=False)
         try:
-            return cls(path, **json.loads(about.read_text(encoding="utf-8")))
-        except (ValueError, TypeError):
-            raise DataError(f"{about} cannot be read", "It is damaged, or of another version of Trellis.") from None
+            return cls(path, **about)
+        except TypeError:
+            raise unreadable(path / ABOUT) from None
 
     def check(self, queries: Iterable[StandingQuery], columns: Mapping[str, str], controlled: bool = False) -> None:
         """Refuse a checkpoint of other events or, unless these are `controlled`, of other queries."""

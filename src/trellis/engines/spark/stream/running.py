@@ -29,6 +29,7 @@ from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.split.hashing import PARTITIONS, bucket_keys, state_tasks
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
+from trellis.engines.spark.stream.one_query import started, stop_after_batch
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
@@ -307,13 +308,12 @@ class Stream:
         settings = replace(settings, paged=group.paged or bool(gone), old_ranks=self.checkpoint.old_ranks)
         outputs = {each.name: self.outputs[each.name] for each in group.queries}
         found = found_in(group, self.events, settings, self._file_writer(outputs, name))
-        writer = found.writeStream.foreachBatch(
-            lambda frame, batch: self._commit(frame, batch_name(batch), outputs, name)
-        )
-        place = str((self.checkpoint.directory / name).absolute())  # a session may have several such streams
-        writer = writer.option("checkpointLocation", str(self.checkpoint.directory / name)).queryName(place)
+
+        def commit(frame: DataFrame, batch: int) -> None:
+            self._commit(frame, batch_name(batch), outputs, name)
+
         with _set_for_start(self.session):
-            return (writer.trigger(availableNow=True) if options.available_now else writer).start()
+            return started(found, commit, self.checkpoint.directory / name, options.available_now)
 
     def _commit(self, decided: DataFrame, batch: str, outputs: Mapping[str, StreamOutput], group: str) -> None:
         """Have what was decided in a batch be written, and put it into the logs."""
@@ -392,14 +392,7 @@ class Stream:
     def stop(self) -> None:
         """Stop when the batches that run have ended."""
         for query in self.running.values():
-            seen = query.lastProgress
-            batch = None if seen is None else seen["batchId"]
-            while query.isActive and query.status["isTriggerActive"]:
-                progress = query.lastProgress
-                if progress is not None and progress["batchId"] != batch:
-                    break
-                threading.Event().wait(0.02)
-            query.stop()
+            stop_after_batch(query)
         self._alone.release()
 
     def flush(self) -> None:

@@ -25,14 +25,14 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
-from trellis.engines.spark.batch.operate import for_spark, spark_type
+from trellis.engines.spark.batch.operate import for_spark, inside_schema
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.settled import bound_batches
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
-from trellis.engines.spark.split.rows import output_names
 from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
+from trellis.events.table_bytes import packed, unpacked
 from trellis.events.ties import TieCount, ties_among
 from trellis.language.schema import Kind, Type
 from trellis.streams.bucket import Bucket, OutputTable
@@ -40,7 +40,6 @@ from trellis.streams.calendar import Number
 from trellis.streams.decisions import windows_schema
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import BAD, LATE, REPEATED, RESULTS, TIMEOUTS, WINDOWS
-from trellis.streams.table_bytes import packed, unpacked
 from trellis.streams.timeouts import timeouts_schema
 
 if TYPE_CHECKING:
@@ -456,9 +455,8 @@ class ResultUnpacker:
 
 def rows_of(decided: DataFrame, schema: pa.Schema, kind: str, query: str) -> DataFrame:
     """Return decided results as rows, of one kind and query."""
-    inside = pa.schema(list(zip(output_names(len(schema)), (spark_type(fld.type) for fld in schema), strict=True)))
     chosen = decided.where((f.col("kind") == kind) & (f.col("query") == query)).select("payload")
-    return chosen.mapInArrow(ResultUnpacker(), from_arrow_schema(inside)).toDF(*schema.names)
+    return chosen.mapInArrow(ResultUnpacker(), from_arrow_schema(inside_schema(schema))).toDF(*schema.names)
 
 
 def schema_of_kind(group: QueryGroup, kind: str, query: str) -> pa.Schema:

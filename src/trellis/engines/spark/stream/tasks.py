@@ -15,12 +15,13 @@ from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.stateful import PAGES, found_rows
+from trellis.events.table_bytes import unpacked
 from trellis.streams.bucket import Bucket
 from trellis.streams.calendar import END
 from trellis.streams.commit_log import FLUSH
+from trellis.streams.memory_store import MemoryStore, Page
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import WINDOWS
-from trellis.streams.table_bytes import packed, unpacked
 
 Result = TypeVar("Result")
 AT_ONCE = 16  # files that are written side by side
@@ -87,52 +88,26 @@ class StateFlusher:
             for table in whole_groups(batches, ["bucket"]):
                 begins = [*group_begins(table, ["bucket"]).tolist(), table.num_rows]
                 for begin, end in pairwise(begins):
-                    bucket = Bucket(self.group, _Read(table.slice(begin, end - begin)))
+                    bucket = Bucket(self.group, _store_of(table.slice(begin, end - begin)))
                     for row in found_rows(bucket.close(END), self.writer, FLUSH):
-                        columns = [[value] for value in row]
-                        yield pa.RecordBatch.from_arrays(
-                            [pa.array(c, fld.type) for c, fld in zip(columns, FOUND_ARROW, strict=True)],
-                            schema=FOUND_ARROW,
-                        )
+                        about = dict(zip(FOUND_ARROW.names, row, strict=True))
+                        yield pa.RecordBatch.from_pylist([about], schema=FOUND_ARROW)
 
 
-class _Read:
-    """State that was read; what is kept in it is lost."""
-
-    def __init__(self, table: pa.Table) -> None:
-        self._values: dict[str, list[bytes]] = {}
-        for variable, value in zip(table["variable"].to_pylist(), table["value"].to_pylist(), strict=True):
-            self._values.setdefault(variable, []).append(value)
-
-    def chunks(self) -> list[pa.Table]:
-        return [unpacked(chunk) for chunk in self._values.get("chunks", [])]
-
-    def append(self, chunk: pa.Table) -> None:
-        self._values.setdefault("chunks", []).append(packed(chunk))
-
-    def replace(self, chunks: Sequence[pa.Table]) -> None:
-        self._values["chunks"] = [packed(chunk) for chunk in chunks]
-
-    def note(self) -> str | None:
-        return self._text("note")
-
-    def set_note(self, text: str) -> None:
-        self._values["note"] = [text.encode()]
-
-    def page(self, space: int, number: int) -> str | None:
-        return self._text(page_name(space, number))
-
-    def set_page(self, space: int, number: int, text: str | None) -> None:
-        self._values[page_name(space, number)] = [] if text is None else [text.encode()]
-
-    def take_old_ranks(self) -> str | None:
-        text = self._text("ranks")
-        self._values.pop("ranks", None)
-        return text
-
-    def _text(self, variable: str) -> str | None:
-        found = self._values.get(variable)
-        return found[0].decode() if found else None
+def _store_of(rows: pa.Table) -> MemoryStore:
+    """Return the state of a bucket that was read; what is stored in it is lost."""
+    chunks: list[pa.Table] = []
+    texts: dict[str, str] = {}
+    pages: dict[Page, str] = {}
+    for variable, value in zip(rows["variable"].to_pylist(), rows["value"].to_pylist(), strict=True):
+        if variable == "chunks":
+            chunks.append(unpacked(value))
+        elif variable.startswith(PAGES):
+            _, space, number = variable.split("/")
+            pages[int(space), int(number)] = value.decode()
+        else:
+            texts[variable] = value.decode()
+    return MemoryStore(chunks, texts.get("note"), pages, texts.get("ranks"))
 
 
 def page_name(space: Any, number: Any) -> str:

@@ -1,4 +1,4 @@
-"""Tables as bytes, as streams hold and send them."""
+"""Tables as bytes, as they are held, sent and reported."""
 
 from __future__ import annotations
 

@@ -1,0 +1,170 @@
+"""A stream that is one query of Spark's: its checkpoint, its locks, how it is started, waited for and stopped.
+
+checkpoint/trellis.json     what the stream is, so that no other goes on with it
+checkpoint/spark            the checkpoint of Spark
+checkpoint/lock             held by the process that runs the stream
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from trellis.engines.spark.session.failures import in_driver, mistake_in
+from trellis.engines.spark.stream.checkpoint import ABOUT, read_about
+from trellis.engines.spark.stream.spark_log import check_checkpoint
+from trellis.errors import TrellisError, UsageError
+from trellis.io.durable import write_whole
+from trellis.streams.lock import StreamLock
+from trellis.streams.stream_output import RESULTS, StreamOutput
+
+
+def started(frame: DataFrame, work: Callable[[DataFrame, int], None], place: Path, available_now: bool) -> Any:
+    """Start a query of Spark's that does some work with each batch, and remembers in `place` how far it is."""
+    writer = frame.writeStream.foreachBatch(work).option("checkpointLocation", str(place))
+    writer = writer.queryName(str(place.absolute()))  # a session may have several such streams
+    return (writer.trigger(availableNow=True) if available_now else writer).start()
+
+
+def stop_after_batch(query: Any) -> None:
+    """Stop a query of Spark's when the batch that runs has ended."""
+    seen = query.lastProgress
+    batch = None if seen is None else seen["batchId"]
+    while query.isActive and query.status["isTriggerActive"]:
+        progress = query.lastProgress
+        if progress is not None and progress["batchId"] != batch:
+            break
+        threading.Event().wait(0.02)
+    query.stop()
+
+
+class OneQueryStream:
+    """A stream that runs; `start` starts it, `wait` waits for its end, `stop` brings it.
+
+    Parameters
+    ----------
+    checkpoint
+        Its directory.
+    available_now
+        Whether to stop when all that is there has been read.
+    """
+
+    about = ABOUT
+    maker = "such a stream"  # whose checkpoint it is, for a message
+
+    def __init__(self, checkpoint: str | Path, available_now: bool) -> None:
+        self.checkpoint, self.available_now = Path(checkpoint), available_now
+        self.running: Any = None
+        self._alone = StreamLock()
+
+    @property
+    def spark_checkpoint(self) -> Path:
+        """The checkpoint of Spark."""
+        return self.checkpoint / "spark"
+
+    def _stored(self) -> dict[str, Any] | None:
+        """Return what the checkpoint says of its stream; None of a new one."""
+        return read_about(self.checkpoint, self.about, self.maker)
+
+    def _refuse_other(self, stored: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint that says something else of its stream."""
+        for name, now in known.items():
+            if stored.get(name) != now:
+                raise UsageError(
+                    f"the checkpoint {self.checkpoint} is of another stream: its {name} is {stored.get(name)}, "
+                    f"not {now}",
+                    "Name another checkpoint and another output.",
+                )
+
+    @contextmanager
+    def _locking(self) -> Iterator[None]:
+        """Lock the checkpoint, and let others in again if what is done then fails."""
+        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
+        try:
+            yield
+        except BaseException:
+            self._alone.release()
+            raise
+
+    def _start(self, frame: DataFrame, work: Callable[[DataFrame, int], None]) -> None:
+        with in_driver():
+            self.running = started(frame, work, self.spark_checkpoint, self.available_now)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
+        with in_driver():
+            ended = bool(self.running.awaitTermination(seconds)) or seconds is None
+        if ended:
+            self._alone.release()
+        return ended
+
+    @property
+    def failure(self) -> TrellisError | BaseException | None:
+        """The error that ended the stream, if one did."""
+        problem = self.running.exception()
+        return None if problem is None else mistake_in(problem) or problem
+
+    def stop(self) -> None:
+        """Stop when the batch that runs has ended."""
+        stop_after_batch(self.running)
+        self._alone.release()
+
+
+class WritingStream(OneQueryStream):
+    """A stream whose results are written to an output, and may be those at the end of the input.
+
+    Parameters
+    ----------
+    out
+        The directory of the output.
+    checkpoint, available_now
+        See `OneQueryStream`.
+    """
+
+    def __init__(self, out: str | Path, checkpoint: str | Path, available_now: bool) -> None:
+        super().__init__(checkpoint, available_now)
+        self.output = StreamOutput(out)
+
+    def _about(self) -> dict[str, Any]:
+        """Return what a stream that goes on must agree with."""
+        raise NotImplementedError
+
+    def _kept(self) -> dict[str, Any]:
+        """Return what the checkpoint says of the stream besides its output."""
+        return self._about()
+
+    def _go_on(self, stored: Mapping[str, Any]) -> None:
+        """See that a checkpoint can be gone on from."""
+        self._refuse_other(stored, self._about())
+
+    def _take_places(self) -> None:
+        """Lock the checkpoint and the output, see that they belong together, and make the output ready."""
+        with self._locking():
+            stored = self._stored()
+            if stored is None:
+                self.output.check_new()
+            else:
+                self.output.check_known(self.checkpoint, stored.get("output"))
+                self._go_on(stored)
+            self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
+            about = {**self._kept(), "output": self.output.prepare([RESULTS])}
+            check_checkpoint(self.spark_checkpoint, self.output.last_batch())
+            write_whole(self.checkpoint / self.about, json.dumps(about, indent=2))
+
+    def flush(self) -> Any:
+        """Add the results at the end of the input, as if nothing more would come; they are taken back if more does."""
+        if not self._alone.is_held:
+            self._take_places()
+        try:
+            return self._flush()
+        finally:
+            self._alone.release()
+
+    def _flush(self) -> Any:
+        raise NotImplementedError
