@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -146,13 +146,8 @@ class Answerer:
         """Return whether a walk is expected to cost less than slices; in small histories nothing is measured."""
         if len(self.leaves) < LEAVES_WORTH_A_WALK or not self._has_nodes:
             return False
-        known = self._by_tree.pop(question, None)
-        if known is None:
-            untyped = any(one.untyped for one in question.sequences)
-            known = not untyped and self.tree_index.pays(question, self.leaves)
-        self._by_tree[question] = known
-        _forget(self._by_tree)
-        return known
+        untyped = any(one.untyped for one in question.sequences)
+        return _remembered(self._by_tree, question, lambda: not untyped and self.tree_index.pays(question, self.leaves))
 
     def _leaves_for(self, text: Text, question: Question, options: QuestionOptions) -> Leaves:
         """Return the leaves, or those that a walk of the tree leaves of them."""
@@ -173,30 +168,25 @@ class Answerer:
 
     def text(self, pattern: str, params: Mapping[str, Any] | None) -> Text:
         """Bind and compile a text; the last few are remembered."""
-        key = pattern, repr(params)
-        known = self._texts.pop(key, None)
-        if known is None:
+
+        def compiled() -> Text:
             bound = bind(parse(pattern), pattern, self.schema, params, None)
             types = {variable.name: variable.type for variable in bound.variables}
             automaton = build_automaton(bound.pattern)
             sequences = tuple(step_sequences_of(automaton, wanted_names(bound)))
-            known = Text(bound, sequences, is_plain(automaton.root, types))
-        self._texts[key] = known
-        _forget(self._texts)
-        return known
+            return Text(bound, sequences, is_plain(automaton.root, types))
+
+        return _remembered(self._texts, (pattern, repr(params)), compiled)
 
     def prepared(self, pattern: str, params: Mapping[str, Any] | None) -> Any:
         """Return a query that is bound to the events of exact answers; the last few are remembered."""
-        key, manifest = (pattern, repr(params)), self.manifest
-        known = self._prepared.pop(key, None)
-        if known is None:
-            known = provided("local engine").prepare(
-                pattern, schema_with_ids(manifest), time=(manifest.time, *manifest.tie_breakers), type=manifest.type,
-                event_id=manifest.event_id or POSITION, params=params,
-            )  # fmt: skip
-        self._prepared[key] = known
-        _forget(self._prepared)
-        return known
+        manifest = self.manifest
+        made = partial(
+            provided("local engine").prepare, pattern, schema_with_ids(manifest),
+            time=(manifest.time, *manifest.tie_breakers), type=manifest.type, event_id=manifest.event_id or POSITION,
+            params=params,
+        )  # fmt: skip
+        return _remembered(self._prepared, (pattern, repr(params)), made)
 
     def search(self, text: Text, options: QuestionOptions) -> LeafSearch:
         """Return the search for the answers of a text in the leaves, or in blocks of them."""
@@ -359,10 +349,12 @@ class Answerer:
         return pa.repeat("clear", len(self.leaves))
 
 
-def _forget(known: dict[Any, Any]) -> None:
-    """Leave out what was remembered longest, where that is much."""
+def _remembered(known: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+    """Return the value of a key, which is made if it is not known; the one asked for longest ago is forgotten."""
+    known[key] = known.pop(key) if key in known else make()
     while len(known) > REMEMBERED:
         del known[next(iter(known))]
+    return known[key]
 
 
 def _negation(intervals: LeafIntervals) -> pa.Array:

@@ -37,6 +37,19 @@ def coded(names: pa.ChunkedArray | pa.Array) -> tuple[Ints, pa.Array]:
     return encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary
 
 
+def distinct_pairs(ones: Ints, others: Ints, number: int) -> tuple[Ints, Ints, Ints]:
+    """Return the pairs of two codes as numbers of distinct ones, -1 where one of the two is, and both codes of each.
+
+    `number` is how many codes the others have.
+    """
+    size = number + 1
+    known = (ones >= 0) & (others >= 0)
+    whole, places = np.unique(ones[known] * size + others[known], return_inverse=True)
+    items = np.full(len(ones), -1, np.int64)
+    items[known] = places
+    return items, whole // size, whole % size
+
+
 @dataclass
 class Filters:
     """The filters of leaves as slices, tile by tile."""

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, coded, hashes_of
+from trellis.archive.filters import Filters, coded, distinct_pairs, hashes_of
 from trellis.archive.step_sequences import StepSequence, plain
 from trellis.kernels.bloom import filters as kernel
 
@@ -71,12 +71,8 @@ def pair_items(
     keys: Ints, key_hashes: NDArray[np.uint64], codes: Ints, names: pa.Array
 ) -> tuple[Ints, NDArray[np.uint64]]:
     """Return the items `key|name` of events as numbers of distinct ones, -1 for none, and their hashes."""
-    size = len(names) + 1
-    known = (keys >= 0) & (codes >= 0)
-    whole, places = np.unique(keys[known] * size + codes[known], return_inverse=True)
-    items = np.full(len(keys), -1, np.int64)
-    items[known] = places
-    return items, kernel.join_hashes(key_hashes[whole // size], hashes_of(names)[whole % size])
+    items, key, name = distinct_pairs(keys, codes, len(names))
+    return items, kernel.join_hashes(key_hashes[key], hashes_of(names)[name])
 
 
 @dataclass(frozen=True)

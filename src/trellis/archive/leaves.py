@@ -178,6 +178,11 @@ class Question:
     partitioned: bool = False
     spread: int | None = None
 
+    def bounds(self, leaves: Leaves) -> tuple[tuple[Any, Any, NDArray[Any], NDArray[Any]], ...]:
+        """Return the times, and the positions, between which steps lie, with those of leaves."""
+        times = (self.begin, self.end, leaves.since, leaves.until)
+        return times, (self.first, self.last, leaves.first, leaves.last)
+
     @property
     def by_steps(self) -> bool:
         """Whether steps are in the same leaf or the next, and not anywhere later."""

@@ -26,11 +26,7 @@ class LeafSearch:
         question, leaves = self.question, self.leaves
         inner = question.reading is Reading.NO
         usable = np.ones(len(leaves), np.bool_)
-        bounds = (
-            (question.begin, question.end, leaves.since, leaves.until),
-            (question.first, question.last, leaves.first, leaves.last),
-        )
-        for low, high, begins, ends in bounds:
+        for low, high, begins, ends in question.bounds(leaves):
             if low is not None:
                 usable &= (begins if inner else ends) >= low
             if high is not None:

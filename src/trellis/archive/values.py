@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, coded, hashes_of
+from trellis.archive.filters import Filters, coded, distinct_pairs, hashes_of
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow
 from trellis.kernels.bloom import filters as kernel
@@ -120,12 +120,8 @@ def check_values(schema: pa.Schema, values: Sequence[str]) -> None:
 def value_items(table: pa.Table, column: str, codes: Ints, names: pa.Array) -> tuple[Ints, NDArray[np.uint64]]:
     """Return the items `name|column|value` of events as numbers of distinct ones, -1 for none, and their hashes."""
     values, texts = coded(table[column])
-    size = len(names) + 1
-    known = (values >= 0) & (codes >= 0)
-    whole, places = np.unique(values[known] * size + codes[known], return_inverse=True)
-    items = np.full(len(codes), -1, np.int64)
-    items[known] = places
-    return items, _item_hashes(column, hashes_of(names)[whole % size], hashes_of(texts)[whole // size])
+    items, value, name = distinct_pairs(values, codes, len(names))
+    return items, _item_hashes(column, hashes_of(names)[name], hashes_of(texts)[value])
 
 
 def _item_hashes(column: str, names: NDArray[np.uint64], values: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -208,11 +208,7 @@ def _tops(begins: Ints, ends: Ints, leaves: int) -> Ints:
 def _between(question: Question, leaves: Leaves) -> tuple[int, int]:
     """Return the leaves between which the times and positions of a question lie, the last not included."""
     low, high = 0, len(leaves)
-    bounds = (
-        (question.begin, question.end, leaves.since, leaves.until),
-        (question.first, question.last, leaves.first, leaves.last),
-    )
-    for begin, end, begins, ends in bounds:
+    for begin, end, begins, ends in question.bounds(leaves):
         if begin is not None:
             low = max(low, int(np.searchsorted(ends, begin)))
         if end is not None:

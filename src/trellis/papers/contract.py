@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints, Slice
+from trellis.kernels.count.passes import first_successors
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import TrendTasks
@@ -126,10 +127,7 @@ class AlgorithmInput:
     @cached_property
     def nearest(self) -> Ints:
         """For each event its first successor, or the number of events."""
-        offsets, successors = self.graph.offsets, self.graph.successors
-        nearest = np.full(len(self.events), len(self.events), np.int64)
-        some = offsets[1:] > offsets[:-1]
-        nearest[some] = successors[offsets[:-1][some]]
+        nearest: Ints = first_successors(self.graph.offsets, self.graph.successors)
         return nearest
 
     def may_start(self, task: int) -> NDArray[np.bool_]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from trellis.kernels.arrays import first_at_least_in
 from trellis.kernels.jit import njit
-from trellis.kernels.sequence.walk import EQUAL, GREATER
+from trellis.kernels.sequence.walk import accepts
 
 
 class LeftRows(NamedTuple):
@@ -43,20 +43,6 @@ class RowGroups(NamedTuple):
     codes: np.ndarray
     begins: np.ndarray
     members: np.ndarray
-
-
-@njit(cache=True, nogil=True)
-def _accepts(kinds, left, a, right, b):
-    for c in range(kinds.shape[0]):
-        if kinds[c] == EQUAL:
-            if left[c, a] != right[c, b]:
-                return False
-        elif kinds[c] == GREATER:
-            if right[c, b] <= left[c, a]:
-                return False
-        elif left[c, a] == right[c, b]:
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -92,7 +78,7 @@ def join_pairs(kinds, left, left_rows, right, right_rows, order, by_code, out_le
                 break
             if ends[b] < until[a]:
                 tests += 1
-                if _accepts(kinds, left, a, right, b):
+                if accepts(kinds, 0, kinds.shape[0], left, a, right, b):
                     if found < room:
                         out_left[found], out_right[found] = a, b
                     found += 1
@@ -125,7 +111,7 @@ def join_groups(kinds, left, left_rows, right, right_rows, by_code, out_left, ou
             low, high = by_code[codes[0, g]], by_code[codes[0, g] + 1]
         for h in range(low, high):
             tests += 1
-            if not _accepts(kinds, codes, g, right_codes, h):
+            if not accepts(kinds, 0, kinds.shape[0], codes, g, right_codes, h):
                 continue
             for i in range(begins[g], begins[g + 1]):
                 a = members[i]

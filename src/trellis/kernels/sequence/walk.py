@@ -143,14 +143,17 @@ def keep_greater(events, later, until, others, codes, other_codes, keep, keep_ot
 
 
 @njit(cache=True, nogil=True)
-def _holds(candidates, c, end, a, b):
-    """Return whether the conditions from `c` to `end` hold for a candidate and a later one."""
+def accepts(kinds, c, end, codes, a, later_codes, b):
+    """Return whether the conditions from `c` to `end` of some `kinds` hold for two candidates or rows.
+
+    `codes` has those of `a`, the earlier one, and `later_codes` those of `b`: a row for each condition.
+    """
     for i in range(c, end):
-        earlier, later, kind = candidates.codes[i, a], candidates.codes[i, b], candidates.kinds[i]
-        if kind == EQUAL:
+        earlier, later = codes[i, a], later_codes[i, b]
+        if kinds[i] == EQUAL:
             if earlier != later:
                 return False
-        elif kind == GREATER:
+        elif kinds[i] == GREATER:
             if later <= earlier:
                 return False
         elif later == earlier:
@@ -184,7 +187,7 @@ def _bind(candidates, walk, depth, a, limit, least, used):
             i = first_at_least_in(runs, events, i, behind, from_event)
             begins = used
             while i < behind and events[runs[i]] < before:
-                if _holds(candidates, c + 1, end, a, runs[i]):
+                if accepts(candidates.kinds, c + 1, end, codes, a, codes, runs[i]):
                     pool[used] = runs[i]
                     used += 1
                 i += 1
@@ -202,7 +205,7 @@ def _bind(candidates, walk, depth, a, limit, least, used):
                         used += codes[c, pool[i]] > own
                 else:
                     for i in range(first, last):
-                        if _holds(candidates, c, end, a, pool[i]):
+                        if accepts(candidates.kinds, c, end, codes, a, codes, pool[i]):
                             pool[used] = pool[i]
                             used += 1
                 first, last = begins, used

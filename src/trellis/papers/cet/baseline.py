@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
 from trellis.errors import TrellisError
 from trellis.kernels.papers.cet import baseline as kernel
 from trellis.kernels.papers.cet.graph import predecessors
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph, build_graph
-from trellis.papers.cet.cet_graph import split
 from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
@@ -35,7 +32,7 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
         if passed:
             _refuse(passed, hi - lo, most, given.bounds.steps)
         given.meter.hold(REFERENCE * peak)
-        yield from split(given.bounds, task, values, np.ascontiguousarray(ends))
+        yield from PathBatch.of_task(values, ends, task).pieces(given.bounds.batch_values)
         given.meter.release(REFERENCE * peak)
 
 

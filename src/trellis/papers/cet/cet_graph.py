@@ -92,14 +92,3 @@ def check_size(given: AlgorithmInput, references: float) -> None:
             f"one window: more than the {'bound' if limit is None else 'memory limit'} of {most * REFERENCE:,}",
             "Use h-cet with a memory limit, m-cet, or leave the algorithm out.",
         )
-
-
-def split(bounds: Bounds, task: int, values: Places, ends: Ints) -> list[PathBatch]:
-    """Return stored trends in batches of bounded size."""
-    cuts = np.flatnonzero(np.diff(ends // bounds.batch_values, append=-1))
-    found, first, begin = [], 0, 0
-    for cut in cuts.tolist():
-        stop = int(ends[cut])
-        found.append(PathBatch.of_task(values[begin:stop], (ends[first : cut + 1] - begin).astype(np.int32), task))
-        first, begin = cut + 1, stop
-    return found

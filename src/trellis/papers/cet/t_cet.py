@@ -9,7 +9,7 @@ import numpy as np
 
 from trellis.kernels.papers.cet.grow import grow, keep_exits, sizes
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.cet_graph import CetGraph, cet_graph_of, check_size, split
+from trellis.papers.cet.cet_graph import CetGraph, cet_graph_of, check_size
 from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
@@ -27,7 +27,7 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
         arrays = values, ends, 0, 0, *np.empty((2, hi - lo + 1), np.int64)
         grow(lo, hi, False, cet.both, *arrays)
         used, kept = keep_exits(lo, hi, False, cet.both, *arrays, *places)
-        yield from split(given.bounds, task, values[:used], ends[:kept])
+        yield from PathBatch.of_task(values[:used], ends[:kept], task).pieces(given.bounds.batch_values)
         given.meter.release(stored)
 
 

@@ -141,7 +141,7 @@ class GraphStream(WritingStream):
         return {"operator": name, "names": list(self._names), "columns": columns,
                 "out": str(self.output.directory.absolute())}  # fmt: skip
 
-    def _kept(self) -> dict[str, Any]:
+    def _description(self) -> dict[str, Any]:
         return {**self._about(), "numbers": self._numbers, "generation": self._generation, "shared": SHARED}
 
     def _known(self, stored: Mapping[str, Any] | None) -> tuple[tuple[int, ...], int, bool]:

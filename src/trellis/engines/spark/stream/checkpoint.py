@@ -17,7 +17,7 @@ ABOUT = "trellis.json"
 
 
 def read_about(directory: Path, name: str, maker: str) -> dict[str, Any] | None:
-    """Return what a file of a checkpoint says of its stream; None if the checkpoint is not there yet, or is empty.
+    """Return the description of a stream in a file of its checkpoint; None if that is not there yet, or is empty.
 
     `maker` is whose checkpoint it is, for a message.
     """

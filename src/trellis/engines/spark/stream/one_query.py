@@ -69,7 +69,7 @@ class OneQueryStream:
         return self.checkpoint / "spark"
 
     def _stored(self) -> dict[str, Any] | None:
-        """Return what the checkpoint says of its stream; None of a new one."""
+        """Return the description of the stream in its checkpoint; None of a new one."""
         return read_about(self.checkpoint, self.about, self.maker)
 
     def _refuse_other(self, stored: Mapping[str, Any], known: Mapping[str, Any]) -> None:
@@ -132,11 +132,11 @@ class WritingStream(OneQueryStream):
         self.output = StreamOutput(out)
 
     def _about(self) -> dict[str, Any]:
-        """Return what a stream that goes on must agree with."""
+        """Return the part of the description that a stream which goes on must agree with."""
         raise NotImplementedError
 
-    def _kept(self) -> dict[str, Any]:
-        """Return what the checkpoint says of the stream besides its output."""
+    def _description(self) -> dict[str, Any]:
+        """Return the description of the stream for its checkpoint, without its output."""
         return self._about()
 
     def _go_on(self, stored: Mapping[str, Any]) -> None:
@@ -153,7 +153,7 @@ class WritingStream(OneQueryStream):
                 self.output.check_known(self.checkpoint, stored.get("output"))
                 self._go_on(stored)
             self._alone.take(self.output.log.directory, f"the output {self.output.directory}")
-            about = {**self._kept(), "output": self.output.prepare([RESULTS])}
+            about = {**self._description(), "output": self.output.prepare([RESULTS])}
             check_checkpoint(self.spark_checkpoint, self.output.last_batch())
             write_whole(self.checkpoint / self.about, json.dumps(about, indent=2))
 

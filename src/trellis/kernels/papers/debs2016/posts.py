@@ -139,16 +139,7 @@ def run_posts(posts_data, comments_data, feed, state, out):
             if time == NEVER:
                 continue
         else:
-            if _is_full(
-                state.numbers,
-                state.posts,
-                state.items,
-                state.post_ids,
-                state.comment_ids,
-                state.pairs,
-                state.names,
-                feed.events[0, TEXT_SIZE],
-            ):
+            if _is_full(state, feed.events[0, TEXT_SIZE]):
                 return ROOM
             if source == 0:
                 _take_post(posts_data, feed.events[0], state)
@@ -165,15 +156,15 @@ def run_posts(posts_data, comments_data, feed, state, out):
 
 
 @lean
-def _is_full(numbers, posts, items, post_ids, comment_ids, pairs, names, name_size):
+def _is_full(state, name_size):
     """Whether one more event might not find room."""
     return (
-        (numbers[POSTS] >= posts.shape[0] and numbers[FREE_SLOT] < 0)
-        or numbers[ITEMS] >= items.shape[0]
-        or 10 * numbers[POST_IDS] >= 7 * post_ids.shape[0]
-        or 10 * numbers[COMMENT_IDS] >= 7 * comment_ids.shape[0]
-        or 10 * numbers[PAIRS] >= 7 * pairs.shape[0]
-        or numbers[NAMES] + name_size > names.shape[0]
+        (state.numbers[POSTS] >= state.posts.shape[0] and state.numbers[FREE_SLOT] < 0)
+        or state.numbers[ITEMS] >= state.items.shape[0]
+        or 10 * state.numbers[POST_IDS] >= 7 * state.post_ids.shape[0]
+        or 10 * state.numbers[COMMENT_IDS] >= 7 * state.comment_ids.shape[0]
+        or 10 * state.numbers[PAIRS] >= 7 * state.pairs.shape[0]
+        or state.numbers[NAMES] + name_size > state.names.shape[0]
     )
 
 
@@ -286,15 +277,7 @@ def _age(time, state):
                     if user != NOBODY:
                         _forget_comment(state.numbers, state.posts, state.pairs, np.int64(slot), user)
                     if score == 0:
-                        _die(
-                            state.numbers,
-                            state.posts,
-                            state.live,
-                            state.tier,
-                            state.top,
-                            state.post_ids,
-                            np.int64(slot),
-                        )
+                        _die(state, np.int64(slot))
                         died = True
             next_due = min(next_due, state.due[n])
         state.numbers[NEXT_DUE] = next_due
@@ -317,11 +300,11 @@ def _forget_comment(numbers, posts, pairs, slot, user):
 
 
 @lean
-def _die(numbers, posts, live, tier, top, post_ids, slot):
-    leave(posts, numbers, live, tier, top, slot)
-    put(post_ids, posts[slot, ROW_ID], GONE)
-    posts[slot, AUTHOR] = numbers[FREE_SLOT]  # the free slots are a list
-    numbers[FREE_SLOT] = slot
+def _die(state, slot):
+    leave(state.posts, state.numbers, state.live, state.tier, state.top, slot)
+    put(state.post_ids, state.posts[slot, ROW_ID], GONE)
+    state.posts[slot, AUTHOR] = state.numbers[FREE_SLOT]  # the free slots are a list
+    state.numbers[FREE_SLOT] = slot
 
 
 @lean
