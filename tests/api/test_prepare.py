@@ -49,8 +49,28 @@ def test_columns_that_were_seen_are_not_looked_at_again(monkeypatch: pytest.Monk
     other = EVENTS.rename_columns(["ts", "id", "company", "cost"])
     with pytest.raises(UsageError, match="`price` was double and is missing"):
         prepared.detect(other)
-    monkeypatch.setattr("trellis.api.dispatch.detect", None)
+    monkeypatch.setattr("trellis.api.dispatch.EventSource", None)
     assert prepared.detect(EVENTS).count() == 3
+
+
+def test_a_query_keeps_its_plan_for_the_columns_that_it_had_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = trellis.query("PATTERN Stock+ s[] WHERE [company] AND s[i].price > s[i-1].price")
+    options = {"time": "ts", "event_id": "id"}
+    whole = EVENTS.set_column(3, "price", pa.array([1, 3, 2, 2]))
+    for events in (EVENTS, whole, EVENTS):  # other columns, another plan
+        assert query.detect(events, **options).count() == 3
+    assert query.detect(EVENTS, **options, report_mode="any").count() == 6
+    assert query.detect(EVENTS, time="ts").to_arrow()["events"].to_pylist() == [[0, 1], [0, 3], [2]]
+    assert query.detect(EVENTS, **options).count() == 3
+    monkeypatch.setattr("trellis.api.query.bind", None)
+    assert query.detect(EVENTS.slice(0, 3), **options).count() == 2
+
+
+def test_values_of_parameters_are_bound_anew() -> None:
+    query, params = trellis.query(QUERY), {"ratio": 1.5}
+    assert query.detect(EVENTS, time="ts", event_id="id", params=params).count() == 3
+    params["ratio"] = 5.0
+    assert query.detect(EVENTS, time="ts", event_id="id", params=params).count() == 4
 
 
 def test_events_by_type() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import pyarrow as pa
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.errors import UsageError, did_you_mean
+from trellis.events.columns.types import from_arrow
 from trellis.events.labels import with_labels
 from trellis.events.source import EventSource, is_spark_frame, paths_of
 from trellis.io.sources import are_small, is_table
-from trellis.language.schema import choose_time
+from trellis.language.schema import Kind, choose_time
 from trellis.methods import check_methods
 from trellis.plan.choice import JOIN
 
@@ -25,7 +28,27 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 
-def detect(query: Plannable, data: Any, options: RunOptions, engine: str | None = None, spark: Any = None) -> Results:
+class KeptPlan(NamedTuple):
+    """The plan of a query for Arrow tables of the very same columns, which need no look then."""
+
+    columns: pa.Schema
+    options: RunOptions
+    plan: Plan
+
+    def fits(self, data: Any, options: RunOptions) -> bool:
+        """Return whether the plan is that of these events under these options; values of parameters may have changed."""
+        if options is not self.options and (options.params or options != self.options):
+            return False
+        return type(data) is pa.Table and data.schema.equals(self.columns, check_metadata=True)
+
+
+class Askable(Plannable, Protocol):
+    """A query that keeps its last plan."""
+
+    kept: KeptPlan | None
+
+
+def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = None, spark: Any = None) -> Results:
     """Return the results of a query on the engine that fits its events, or the one asked for; nothing runs yet.
 
     Parameters
@@ -45,6 +68,10 @@ def detect(query: Plannable, data: Any, options: RunOptions, engine: str | None 
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
+    if query.kept is not None and engine != "spark" and spark is None and query.kept.fits(data, options):
+        from trellis.engines.local.results import LocalResults
+
+        return LocalResults(query.kept.plan, data, options, warns_of_ties=True)
     source, options = _identified(_with_tables(EventSource.of(data), spark), options)
     _check_frames(source)
     if _runs_on_spark(source, options, engine, spark):
@@ -59,7 +86,17 @@ def detect(query: Plannable, data: Any, options: RunOptions, engine: str | None 
     check_methods(options.methods, "local")
     found = detect_here(query, source, options)
     found.inputs = source.paths
+    if type(data) is pa.Table and _is_taken_as_it_is(data.schema, found.plan):
+        query.kept = KeptPlan(data.schema, options, found.plan)
     return found
+
+
+def _is_taken_as_it_is(columns: pa.Schema, plan: Plan) -> bool:
+    """Return whether no column of a table is read or laid out anew before it is bound."""
+    schema, is_ = plan.bound.schema, pa.types
+    if schema is None or from_arrow(columns.field(schema.time).type).kind is Kind.STRING:
+        return False
+    return not any(is_.is_struct(t) or is_.is_string_view(t) or is_.is_run_end_encoded(t) for t in columns.types)
 
 
 def _with_tables(source: EventSource, spark: Any) -> EventSource:

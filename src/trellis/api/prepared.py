@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from trellis.engines.options import RunOptions
 from trellis.errors import UsageError
-from trellis.language.schema import Kind, Schema
+from trellis.language.schema import Schema
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from trellis.api.dispatch import KeptPlan
     from trellis.api.query import Query
-    from trellis.engines.local.results import LocalResults
     from trellis.results.results import Results
 
 
@@ -34,7 +34,7 @@ class PreparedQuery:
     def __init__(self, query: Query, schema: Schema, options: RunOptions) -> None:
         self.query, self.schema, self.options = query, schema, options
         self._plan = query.plan(schema, options.params, options.report_mode)
-        self._before: LocalResults | None = None  # over a table that was taken as it is
+        self.kept: KeptPlan | None = None
 
     def plan(
         self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None
@@ -57,24 +57,9 @@ class PreparedQuery:
 
     def detect(self, data: Any, *, engine: str | None = None, spark: Any = None) -> Results:
         """Find the trends of events of the schema: as `Query.detect`, but nothing is bound again."""
-        before = self._before
-        if before is not None and spark is None and engine in (None, "local") and self._has_columns_of(before, data):
-            found = type(before)(before.plan, data, before.options, warns_of_ties=True)
-            found.inputs = before.inputs
-            return found
         from trellis.api.dispatch import detect
 
-        made: Any = detect(self, data, self.options, engine, spark)
-        if made.engine == "local" and _is_taken_as_it_is(data, self.schema.time):
-            self._before = type(made)(made.plan, data.slice(0, 0), made.options)  # which holds no events
-            self._before.inputs = made.inputs
-        return made
-
-    @staticmethod
-    def _has_columns_of(before: LocalResults, data: Any) -> bool:
-        """Return whether events are an Arrow table with the very columns of one before, which need no look then."""
-        known = before.source_table
-        return type(data) is type(known) and data.schema.equals(known.schema, check_metadata=True)
+        return detect(self, data, self.options, engine, spark)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -106,20 +91,6 @@ def schema_for(given: Any, options: RunOptions) -> Schema:
         return given
     tables, time = with_readable_times(with_fields(as_tables(_without_rows(given))), options.time)
     return schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
-
-
-def _is_taken_as_it_is(data: Any, time: str) -> bool:
-    """Return whether events are an Arrow table of which no column is read or laid out anew."""
-    import pyarrow as pa
-
-    from trellis.events.columns.types import from_arrow
-
-    if not isinstance(data, pa.Table) or from_arrow(data.schema.field(time).type).kind is Kind.STRING:
-        return False
-    is_ = pa.types
-    return not any(
-        is_.is_struct(kind) or is_.is_string_view(kind) or is_.is_run_end_encoded(kind) for kind in data.schema.types
-    )
 
 
 def _without_rows(given: Any) -> Any:
