@@ -30,7 +30,8 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
         return SkippingOperator(plan, events, threads, make_operator(plain, events, threads))
     for spec in plan.operator.ways():
         with suppress(NotComparable):
-            return operator_class(spec.name)(replace(plan, operator=spec), events, threads)
+            chosen = plan if spec is plan.operator else replace(plan, operator=spec)
+            return operator_class(spec.name)(chosen, events, threads)
     raise AssertionError(f"no operator works on these events: {plan.operator}")
 
 

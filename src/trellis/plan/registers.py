@@ -29,6 +29,7 @@ from trellis.language.bound import (
     references_of,
 )
 from trellis.language.groups import without_groups
+from trellis.language.kept import once
 from trellis.language.schema import BOOLEAN
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
@@ -248,6 +249,7 @@ class GuardTerm:
         return None
 
 
+@once
 def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     """Return the terms of all conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}

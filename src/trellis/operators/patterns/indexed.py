@@ -24,7 +24,7 @@ from trellis.kernels.events.partitions import later_times
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
-from trellis.operators.patterns.paths import BoundVertices, plan_over_vertices
+from trellis.operators.patterns.paths import BoundVertices, aggregating_plan, plan_over_vertices
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.index import DIVIDED, AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
@@ -93,7 +93,7 @@ class IndexedPositions:
     def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
         """Return the operator over the vertices, for what a query aggregates of columns of them."""
         structure = self.structure
-        plan = plan_over_vertices(self.plan, bound)
+        plan = aggregating_plan(self.plan, bound)
         return TrendOperator(plan, replace(structure.events, columns=columns), structure.threads, structure)
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:

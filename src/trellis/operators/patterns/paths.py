@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.language.bound import BoundQuery, Window, WindowKind
+from trellis.language.kept import once
 from trellis.language.syntax import Report, Select
 from trellis.operators.batch import VARIABLE
 from trellis.plan.plan import Plan
@@ -60,10 +61,13 @@ class Paths:
         return BoundVertices(self.events, self.codes)
 
 
-def plan_over_vertices(plan: Plan, bound: BoundQuery | None = None) -> Plan:
-    """Return the plan of the trend operator over vertices, whose paths are the results that a plan asks for.
+@once
+def plan_over_vertices(plan: Plan) -> Plan:
+    """Return the plan of the trend operator over vertices, whose paths are the results that a plan asks for."""
+    return aggregating_plan(plan, plan.bound)
 
-    `bound` is the query with what it aggregates of the vertices.
-    """
-    bound = replace(bound or plan.bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE))
+
+def aggregating_plan(plan: Plan, bound: BoundQuery) -> Plan:
+    """Return the plan of the trend operator over vertices, for a query with what it aggregates of them."""
+    bound = replace(bound, report=Report.UNEXTENDABLE, select=Select.ANY, window=Window(WindowKind.WHOLE))
     return replace(plan, bound=bound, adjacent=(), positions=None, sequence=None)

@@ -62,7 +62,6 @@ class RegisterSlots:
         self.alphabet = alphabet
         self.slots: dict[Register, int] = {}
         self._columns: dict[Register, set[str]] = {}
-        self._coded: dict[tuple[str, ...], tuple[Ints, Ints]] = {}  # of registers that remember events
         most: dict[str, int] = {}
         for one in guard_terms:
             for reference in one.references:
@@ -118,24 +117,28 @@ class RegisterSlots:
         """Return the slot of a variable's last event, or 0."""
         return self.slots.get(Register(RegisterKind.LAST, var), 0)
 
-    def tables(self, columns: Mapping[str, pa.Array], rows: EventRows) -> dict[int, Ints]:
-        """Return the registers by variable."""
+    def tables(self) -> dict[int, Ints]:
+        """Return the registers by variable; `rows` tells of the events that change them."""
         order = [register for _, register in self._order]
         begins = np.searchsorted(ints(code for code, _ in self._order), np.arange(len(self.alphabet.letters) + 1))
-        found = [self._rows(register, columns, rows.size) for register in order]
-        rows.add(t.R_ALIKE, [alike for alike, _, _ in found])
-        rows.add(t.R_CODES, [codes for _, codes, _ in found])
         beside = [self.count(r.variable) if r.kind is RegisterKind.NTH else self.last(r.variable) for r in order]
         times = np.arange(self.times) + len(self.slots) if self.times else np.full(len(self.alphabet.variables), -1)
         return {
             t.R_BEGINS: begins,
-            t.R_KIND: ints(kind for _, _, kind in found),
             t.R_SLOT: ints(self.slots[r] for r in order),
             t.R_NTH: ints(r.nth for r in order),
             t.R_LAST: ints(beside),
             t.R_TIME_SLOT: times,
             t.R_VIEW: ints(self.alphabet.view_numbers.get(r.variable, 0) for r in order),
         }
+
+    def rows(self, columns: Mapping[str, pa.Array], rows: EventRows) -> Ints:
+        """Add the rows of events that change registers, by variable; return the kinds of these in the kernels."""
+        coded: dict[tuple[str, ...], tuple[Ints, Ints]] = {}  # of registers that remember events
+        found = [self._rows(register, columns, rows.size, coded) for _, register in self._order]
+        rows.add(t.R_ALIKE, [alike for alike, _, _ in found])
+        rows.add(t.R_CODES, [codes for _, codes, _ in found])
+        return ints(kind for _, _, kind in found)
 
     def _takers(self, register: Register) -> Iterable[int]:
         """Return the letters whose events change a register."""
@@ -155,7 +158,10 @@ class RegisterSlots:
         """Return the place of a variable's register in the tables."""
         return next(i for i, (_, other) in enumerate(self._order) if other == register)
 
-    def _rows(self, register: Register, columns: Mapping[str, pa.Array], size: int) -> tuple[Ints, Ints, int]:
+    def _rows(
+        self, register: Register, columns: Mapping[str, pa.Array], size: int,
+        coded: dict[tuple[str, ...], tuple[Ints, Ints]],
+    ) -> tuple[Ints, Ints, int]:  # fmt: skip
         """Return for each event the first that is alike for a register, its code, and the kind in the kernels.
 
         Of a sum the code is the value (the bits of a double), and alike tells whether there is one.
@@ -173,10 +179,10 @@ class RegisterSlots:
                 codes = np.where(codes < 0, -WIDEST, codes if register.greatest else -codes)
             return _alike(codes), codes.astype(np.int64), register.kind
         names = tuple(sorted(self._columns[register]))
-        if names not in self._coded:
+        if names not in coded:
             codes = row_codes([columns[name] for name in names])
-            self._coded[names] = _alike(codes), codes.astype(np.int64)
-        return *self._coded[names], register.kind
+            coded[names] = _alike(codes), codes.astype(np.int64)
+        return *coded[names], register.kind
 
 
 def _alike(codes: Ints) -> Ints:

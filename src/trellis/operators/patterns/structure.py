@@ -23,7 +23,7 @@ from trellis.operators.patterns.estimate import Estimate, estimate
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions
 from trellis.operators.patterns.order import EventOrder
-from trellis.operators.patterns.paths import BoundVertices, Paths, plan_over_vertices
+from trellis.operators.patterns.paths import BoundVertices, Paths, aggregating_plan, plan_over_vertices
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables, make_variables
 from trellis.operators.trends.graph import EventGraph
@@ -82,7 +82,7 @@ class PatternPart:
     def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
         """Return the operator over the paths, for what a query aggregates of columns of their vertices."""
         structure = self._structure
-        plan = plan_over_vertices(self.plan, bound)
+        plan = aggregating_plan(self.plan, bound)
         return TrendOperator(plan, replace(structure.events, columns=columns), self._threads, structure)
 
     @cached_property

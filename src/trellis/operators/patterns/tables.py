@@ -18,14 +18,15 @@ from trellis.language import syntax as s
 from trellis.language.absent import absent_at_edge
 from trellis.language.bound import Reference, WindowKind, columns_of
 from trellis.language.groups import is_repeated
+from trellis.language.kept import once
 from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
 from trellis.operators.patterns.register_slots import EventRows, RegisterSlots, sum_overflows
 from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
-from trellis.operators.patterns.variables import Variables
+from trellis.operators.patterns.variables import Variables, variable_codes
 from trellis.plan.plan import Plan
-from trellis.plan.registers import LATE, SO_FAR, GuardTerm, Register, RegisterKind, forbidden_paths
+from trellis.plan.registers import LATE, SO_FAR, GuardTerm, Register, RegisterKind, forbidden_paths, guard_terms_of
 from trellis.plan.views import View
 
 Ints = NDArray[np.int64]
@@ -67,62 +68,94 @@ class PatternTables:
         return self.programs.misfit(term, lambda reference: int(events[begin + references.index(reference)]))
 
 
-def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTables:
-    """Return the tables of a plan over a slice."""
+@dataclass(frozen=True)
+class PlanTables:
+    """The tables of a plan that are the same for all events, and what they were made of.
+
+    Attributes
+    ----------
+    guard_terms, alphabet, registers
+        The terms of conditions, the letters that events are read as, and what matches remember.
+    lists, numbers
+        The lists of the tables, and the numbers of their head.
+    """
+
+    guard_terms: tuple[GuardTerm, ...]
+    alphabet: Alphabet
+    registers: RegisterSlots
+    lists: Mapping[int, Ints]
+    numbers: Mapping[int, int]
+
+
+@once
+def _plan_tables(plan: Plan) -> PlanTables:
+    return _tables_of_terms(plan, guard_terms_of(plan.bound))
+
+
+def _tables_of_terms(plan: Plan, guard_terms: tuple[GuardTerm, ...]) -> PlanTables:
+    """Return what the tables of a plan with these terms tell of all events."""
     if len(plan.automaton.policies) > MOST_BITS:
         raise TrellisError(
             f"{len(plan.automaton.policies) - 1} steps have a policy of their own; at most {MOST_BITS} can",
             "Say the policy of most steps by SELECT.",
         )
-    guard_terms, states = variables.guard_terms, States(plan)
+    bound, states = plan.bound, States(plan)
     _refuse_reaching_back(plan)
-    paths = {v.name: v.groups for v in plan.bound.variables} | dict(forbidden_paths(plan.bound))
-    alone = [v.name for v in plan.bound.variables if v.absent and v.name not in plan.bound.inside_not]
-    absent = (*alone, *variables.ends)
+    paths = {v.name: v.groups for v in bound.variables} | dict(forbidden_paths(bound))
+    alone = [v.name for v in bound.variables if v.absent and v.name not in bound.inside_not]
+    absent = (*alone, *(one.name for one in bound.absent_patterns))
     views = (view for one in guard_terms for view in one.views)
-    alphabet = make_alphabet(states.flat, variables.codes, paths, absent, views)
+    alphabet = make_alphabet(states.flat, variable_codes(bound), paths, absent, views)
     before = states.before(alphabet)
     timed = len(alphabet.variables) + len(before) if plan.automaton.concurrent and absent else 0
     registers = RegisterSlots(guard_terms, alphabet, timed)
+    lists = (
+        states.tables(alphabet)
+        | letter_tables(alphabet, registers.slots, before if timed else {})
+        | _gathers(guard_terms, alphabet, registers)
+        | _terms(guard_terms, alphabet, registers)
+        | registers.tables()
+    )
+    numbers = {
+        t.VARIABLES: len(alphabet.letters),
+        t.BASES: len(alphabet.variables) + len(before),
+        t.TERMS: len(guard_terms),
+        t.SPAN: int(bound.window.kind is WindowKind.SPAN),
+        t.GREEDY: states.greedy(alphabet),
+        t.STEPS: len(plan.automaton.policies),
+        t.WIDTH: matches.SLOTS + registers.width,
+        t.NOTS: len(absent),
+        t.RESULTS: sum(one.result for one in guard_terms),
+        t.GROUPS: len(bound.groups),
+        t.ALONE: len(alone),
+        t.EDGED: t.HAS_EDGES * any(True for one in bound.absent_patterns for _ in absent_at_edge(one.pattern)),
+    }
+    return PlanTables(guard_terms, alphabet, registers, lists, numbers)
+
+
+def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTables:
+    """Return the tables of a plan over a slice."""
+    guard_terms = variables.guard_terms
+    usual = guard_terms is guard_terms_of(plan.bound)
+    known = _plan_tables(plan) if usual else _tables_of_terms(plan, guard_terms)
     programs = compile_programs(
         [one.value for one in guard_terms],
         lambda number, reference: guard_terms[number].references.index(reference),
         events.columns,
         len(events),
     )
-    terms = _terms(guard_terms, alphabet, registers)
-    rows = EventRows(len(events))
-    buckets, bucket_rows = bucket_tables(guard_terms, programs, variables, alphabet, terms[t.T_BEGINS])
-    parts = [
-        states.tables(alphabet),
-        letter_tables(alphabet, registers.slots, before if timed else {}) | _gathers(guard_terms, alphabet, registers),
-        terms,
-        registers.tables(events.columns, rows),
-        _events(events, variables, alphabet, rows),
-        _forbidden(variables, guard_terms),
-        buckets,
-    ]
-    numbers = {
-        t.VARIABLES: len(alphabet.letters),
-        t.BASES: len(alphabet.variables) + len(before),
-        t.TERMS: len(guard_terms),
-        t.SPAN: int(plan.bound.window.kind is WindowKind.SPAN),
-        t.GREEDY: states.greedy(alphabet),
-        t.STEPS: len(plan.automaton.policies),
-        t.EVENTS: len(events),
-        t.WIDTH: matches.SLOTS + registers.width,
-        t.NOTS: len(absent),
-        t.RESULTS: sum(one.result for one in guard_terms),
-        t.GROUPS: len(plan.bound.groups),
-        t.ALONE: len(alone),
-        t.EDGED: t.HAS_EDGES * any(True for one in plan.bound.absent_patterns for _ in absent_at_edge(one.pattern))
-        + t.IN_GAP * variables.in_gap,
-    }
+    begins, rows = known.lists[t.T_BEGINS], EventRows(len(events))
+    buckets, bucket_rows = bucket_tables(guard_terms, programs, variables, known.alphabet, begins)
+    kinds = known.registers.rows(events.columns, rows)
+    times = _events(events, variables, known.alphabet, rows)
     rows.add(t.B_BUCKET, bucket_rows)
-    lists = {field: values for part in parts for field, values in part.items()}
-    tables = t.pack(numbers | rows.first, lists)
-    slots = tuple(registers.slots)
-    return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, terms[t.T_BEGINS], alphabet)
+    own = {t.EVENTS: len(events), t.EDGED: known.numbers[t.EDGED] + t.IN_GAP * variables.in_gap}
+    tables = t.pack(
+        {**known.numbers, **own, **rows.first},
+        {**known.lists, t.R_KIND: kinds, **times, **_forbidden(variables, guard_terms), **buckets},
+    )
+    slots = tuple(known.registers.slots)
+    return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, begins, known.alphabet)
 
 
 def _refuse_reaching_back(plan: Plan) -> None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Slice
 from trellis.events.variables import usable_events
+from trellis.language.bound import BoundQuery
 from trellis.operators.patterns.absent import ForbiddenMatches, forbidden_matches
 from trellis.plan.plan import Plan
 from trellis.plan.registers import GuardTerm, guard_terms_of
@@ -45,7 +46,11 @@ class Variables:
 def make_variables(plan: Plan, events: Slice) -> Variables:
     """Return the variables of a plan over a slice."""
     usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
-    bound = [v.name for v in plan.bound.variables if not v.absent]
     terms = guard_terms_of(plan.bound)
     ends = {one.name: forbidden_matches(plan, one, events, usable, terms) for one in plan.bound.absent_patterns}
-    return Variables(usable, {name: code for code, name in enumerate(bound)}, terms, ends)
+    return Variables(usable, variable_codes(plan.bound), terms, ends)
+
+
+def variable_codes(bound: BoundQuery) -> dict[str, int]:
+    """Return the number of each variable that takes events, in the order of the pattern."""
+    return {name: code for code, name in enumerate(v.name for v in bound.variables if not v.absent)}
