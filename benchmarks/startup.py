@@ -8,6 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,14 +34,25 @@ KINDS = {
 STAGES = ("import", "parse", "bind", "prepare", "compile", "run")
 RUNS = 5
 SMALL = 100  # events of a small call
-CALLS = 200
+SMALL_KINDS = {
+    "rising": "PATTERN Stock+ s[] WHERE s[i].price > 1.02 * s[i-1].price AND s[i].volume > 3 * s[i-1].volume",
+    "rising, by key": QUERY,
+    "windows": f"{QUERY} WITHIN 1 min SLIDE 30 s",
+    "a span": f"{QUERY} WITHIN 1 min",
+    "a sequence": "PATTERN SEQ(Stock a, Stock b, Stock c) WHERE a.name = b.name AND b.name = c.name AND "
+    "a.price < b.price AND c.price < b.price WITHIN 1 min",
+    "a sequence with Kleene": "PATTERN SEQ(Stock a, Stock+ b[], Stock c) WHERE [name] AND "
+    "b[i].price > b[i-1].price AND a.price < c.price WITHIN 1 min",
+    "AND": "PATTERN AND(Stock a, Stock b) WHERE a.name = b.name AND a.price < b.price WITHIN 1 min",
+}
+CALLS, TABLES = 200, 20
 
 
 def run(quick: bool) -> list[Table]:
     with tempfile.TemporaryDirectory(prefix="trellis-bench-") as folder:
         file = Path(folder) / "stock.parquet"
         write(generate_table("stock", 1_000, 1), file)
-        tables = [_processes(file, quick), *_stages(file, Path(folder), quick), _small_calls(quick)]
+        tables = [_processes(file, quick), *_stages(file, Path(folder), quick), *_small_calls(quick)]
         return tables if quick else [*tables, _tour(Path(folder)), _spark(file), _build(Path(folder))]
 
 
@@ -152,34 +165,37 @@ def _total(stages: dict[str, tuple[float, float]]) -> Timing:
 # --- Small calls ------------------------------------------------------------------------------------------------
 
 
-def _small_calls(quick: bool) -> Table:
-    table = generate_table("stock", SMALL, 1)
-    query = trellis.query(QUERY)
-    prepared = query.prepare(table.schema, event_id="event_id")
+def _small_calls(quick: bool) -> list[Table]:
+    tables = [generate_table("stock", SMALL, seed) for seed in range(1, TABLES + 1)]
+    calls = CALLS // 5 if quick else CALLS
 
-    def parsing() -> None:
-        for _ in range(CALLS):
-            parse.__wrapped__(QUERY)
+    def timed(what: str, call: Callable[[pa.Table], object]) -> Timing:
+        def work() -> None:
+            for place in range(calls):
+                call(tables[place % TABLES])
 
-    def asking() -> None:
-        for _ in range(CALLS):
-            query.detect(table, event_id="event_id").count()
-
-    def asking_prepared() -> None:
-        for _ in range(CALLS):
-            prepared.detect(table).count()
-
-    rows = []
-    for what, work, most in (
-        ("parse a query", parsing, 0.2),
-        (f"detect and count, {SMALL} events", asking, None),
-        (f"the same, prepared, {SMALL} events", asking_prepared, 1.0),
-    ):
         found = best_of(what, work, quick=quick)
-        each = Timing(found.wall / CALLS, found.cpu / CALLS, found.runs)
-        targets = [] if most is None else [at_most(most, "ms", 1000 * each.cpu)]
-        rows.append(Row(what, each, targets=targets))
-    return Table("One of many small calls", rows)
+        return Timing(found.wall / calls, found.cpu / calls, found.runs)
+
+    parsing, asking = [], []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", trellis.TrellisWarning)  # of events that share their time
+        for kind, text in SMALL_KINDS.items():
+            each = timed(f"parse {kind}", lambda _, text=text: parse.__wrapped__(text))
+            parsing.append(Row(kind, each, targets=[at_most(0.2, "ms", 1000 * each.cpu)]))
+            query = trellis.query(text)
+            prepared = query.prepare(tables[0].schema, event_id="event_id")
+            for answer in ("count", "to_arrow", "to_pandas"):
+                what = f"{kind}: {answer}"
+                plain = timed(what, lambda t, q=query, a=answer: getattr(q.detect(t, event_id="event_id"), a)())
+                ready = timed(f"{what}, prepared", lambda t, q=prepared, a=answer: getattr(q.detect(t), a)())
+                ready_target = at_most(1, "ms prepared", 1000 * ready.cpu)
+                targets = [at_most(1, "ms", 1000 * plain.cpu), ready_target]
+                asking.append(Row(what, plain, peers=[Limit("prepared", ready)], targets=targets))
+    note = (
+        f"Each of {calls} calls has another of {TABLES} tables; the query is parsed, and has had such a table before."
+    )
+    return [Table("Parsing", parsing), Table(f"One of many small calls, {SMALL} events", asking, [note])]
 
 
 # --- Spark ------------------------------------------------------------------------------------------------------

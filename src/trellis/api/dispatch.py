@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ENGINES = ("local", "spark")
 
 
-class KeptPlan(NamedTuple):
+class LastPlan(NamedTuple):
     """The plan of a query for Arrow tables of the very same columns, which need no look then."""
 
     columns: pa.Schema
@@ -36,7 +36,7 @@ class KeptPlan(NamedTuple):
     plan: Plan
 
     def fits(self, data: Any, options: RunOptions) -> bool:
-        """Return whether the plan is that of these events under these options; values of parameters may have changed."""
+        """Return whether the plan is that of these events; values of parameters may have changed since."""
         if options is not self.options and (options.params or options != self.options):
             return False
         return type(data) is pa.Table and data.schema.equals(self.columns, check_metadata=True)
@@ -45,7 +45,7 @@ class KeptPlan(NamedTuple):
 class Askable(Plannable, Protocol):
     """A query that keeps its last plan."""
 
-    kept: KeptPlan | None
+    last: LastPlan | None
 
 
 def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = None, spark: Any = None) -> Results:
@@ -68,10 +68,10 @@ def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = 
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
-    if query.kept is not None and engine != "spark" and spark is None and query.kept.fits(data, options):
+    if query.last is not None and engine != "spark" and spark is None and query.last.fits(data, options):
         from trellis.engines.local.results import LocalResults
 
-        return LocalResults(query.kept.plan, data, options, warns_of_ties=True)
+        return LocalResults(query.last.plan, data, options, warns_of_ties=True)
     source, options = _identified(_with_tables(EventSource.of(data), spark), options)
     _check_frames(source)
     if _runs_on_spark(source, options, engine, spark):
@@ -87,7 +87,7 @@ def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = 
     found = detect_here(query, source, options)
     found.inputs = source.paths
     if type(data) is pa.Table and _is_taken_as_it_is(data.schema, found.plan):
-        query.kept = KeptPlan(data.schema, options, found.plan)
+        query.last = LastPlan(data.schema, options, found.plan)
     return found
 
 

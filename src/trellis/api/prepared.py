@@ -13,7 +13,7 @@ from trellis.plan.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from trellis.api.dispatch import KeptPlan
+    from trellis.api.dispatch import LastPlan
     from trellis.api.query import Query
     from trellis.results.results import Results
 
@@ -34,7 +34,7 @@ class PreparedQuery:
     def __init__(self, query: Query, schema: Schema, options: RunOptions) -> None:
         self.query, self.schema, self.options = query, schema, options
         self._plan = query.plan(schema, options.params, options.report_mode)
-        self.kept: KeptPlan | None = None
+        self.last: LastPlan | None = None
 
     def plan(
         self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None

@@ -19,7 +19,7 @@ from trellis.plan.choice import make_plan
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from trellis.api.dispatch import KeptPlan
+    from trellis.api.dispatch import LastPlan
     from trellis.api.explanation import Explanation
     from trellis.api.prepared import PreparedQuery
     from trellis.engines.local.arrivals import Arrivals
@@ -33,7 +33,7 @@ class Query:
     def __init__(self, text: str | os.PathLike[str]) -> None:
         self.text = text = text_or_file(text)
         self.syntax = parse(text)
-        self.kept: KeptPlan | None = None
+        self.last: LastPlan | None = None
 
     def plan(
         self, schema: Schema | None = None, params: Mapping[str, Any] | None = None, report_mode: str | None = None

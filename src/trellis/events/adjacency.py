@@ -331,7 +331,8 @@ def _is_small(value: Value, sides: PairValues) -> bool:
 
 def is_true(result: pa.Array) -> NDArray[np.bool_]:
     """Return where a three-valued result is true."""
-    return result.fill_null(False).to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
+    known = result if result.null_count == 0 else result.fill_null(False)
+    return known.to_numpy(zero_copy_only=False).astype(np.bool_, copy=False)
 
 
 def meets_condition(

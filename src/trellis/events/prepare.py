@@ -128,6 +128,8 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
         raise UsageError(f"on_bad_rows is `{on_bad_rows}`", "It is `error` or `drop`.")
     for role, name in schema.required:
         good = readable(table[name])
+        if good is None:
+            continue
         bad = table.num_rows - good.true_count
         if bad and on_bad_rows == "error":
             example = _first_row(table.filter(pc.invert(good)))
@@ -137,10 +139,10 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
     return table
 
 
-def readable(column: pa.ChunkedArray) -> pa.Array:
-    """Return which times, tie-breakers or ids can be read."""
+def readable(column: pa.ChunkedArray) -> pa.Array | None:
+    """Return which times, tie-breakers or ids can be read; None for all of them."""
     if not column.null_count and not pa.types.is_floating(column.type):
-        return pa.repeat(True, len(column))
+        return None
     good = pc.is_valid(column)
     if pa.types.is_floating(column.type):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from trellis.language import syntax as s
 from trellis.language.groups import RepeatedGroup
-from trellis.language.kept import Kept
+from trellis.language.once import MadeOnce
 from trellis.language.schema import BOOLEAN, Schema, Type
 
 
@@ -300,7 +300,7 @@ class BoundQuery:
     groups: tuple[RepeatedGroup, ...] = ()
     absent_patterns: tuple[AbsentPattern, ...] = ()
     counted: tuple[Condition, ...] = ()
-    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
+    made: MadeOnce = field(default_factory=MadeOnce, init=False, repr=False, compare=False)
 
     @property
     def inside_not(self) -> frozenset[str]:

@@ -191,6 +191,8 @@ def _of_event(item: s.Item) -> s.Item:
 def _with_aliases(query: s.QuerySyntax) -> s.QuerySyntax:
     """Replace a name in ORDER BY and LIMIT PER that RETURN has given by what it stands for."""
     aliases = {i.alias: i.expression for i in query.returns if i.alias is not None}
+    if not aliases:
+        return query
 
     def resolve(node: s.Node) -> s.Node | None:
         if isinstance(node, s.Aggregate):

@@ -20,7 +20,6 @@ MOST_TOKENS = 90
 """More are left to Lark; of so few, no tree is nested too deeply."""
 
 _END = "$END"
-_ALONE = ((0, False),)
 
 
 class Place:
@@ -44,10 +43,14 @@ class Reduction(NamedTuple):
 
 
 class QuickTables(NamedTuple):
-    """Lark's tables: of each state the next one, or the reduction, for a token or a rule; and the lexers of states."""
+    """Lark's tables: of each state what is done for a token or a rule; and the matchers of tokens.
+
+    What is done is the next state, a reduction, or the name of a rule that its only part stands for, as mostly: `a + b`
+    where a comparison may be.
+    """
 
     actions: dict[int, dict[str, Any]]
-    lexers: dict[int, Any]
+    scanners: dict[int, Any]
     starts: dict[str, int]
     ends: dict[str, int]
     needed: frozenset[str]
@@ -57,20 +60,23 @@ class QuickTables(NamedTuple):
 def _tables() -> QuickTables | None:
     parser = grammar().parser
     table = parser.parser._parse_table
-    made: dict[int, Reduction] = {}
+    made: dict[int, Reduction | str] = {}
     needed: set[str] = set()
     for row in table.states.values():
         for action, rule in row.values():
             if action is not Shift and id(rule) not in made:
-                made[id(rule)] = _reduction(rule)
+                reduction = _reduction(rule)
+                if reduction.size == 0:
+                    return None  # a rule of nothing has no place
+                alone = reduction.size == 1 and reduction.may_stay and reduction.taken == ((0, False),)
+                made[id(rule)] = reduction.rule if alone else reduction
                 needed |= {symbol.name for symbol in rule.expansion if symbol.is_term and not symbol.filter_out}
-    if any(reduction.size == 0 for reduction in made.values()):
-        return None  # a rule of nothing has no place
     actions = {
         state: {name: argument if action is Shift else made[id(argument)] for name, (action, argument) in row.items()}
         for state, row in table.states.items()
     }
-    return QuickTables(actions, parser.lexer.lexers, table.start_states, table.end_states, frozenset(needed))
+    scanners = {state: _scanner(lexer) for state, lexer in parser.lexer.lexers.items()}
+    return QuickTables(actions, scanners, table.start_states, table.end_states, frozenset(needed))
 
 
 def _reduction(rule: Any) -> Reduction:
@@ -84,12 +90,8 @@ def _reduction(rule: Any) -> Reduction:
     return Reduction(len(rule.expansion), rule.origin.name, taken, stays, rule.origin.name.startswith("_"), name)
 
 
-@cache
-def _scanner(state: int) -> Any:
+def _scanner(lexer: Any) -> Any:
     """Return the matcher of tokens in a state, and the tokens to pass over; None where Lark does more than to match."""
-    tables = _tables()
-    assert tables is not None
-    lexer = tables.lexers[state]
     patterns = lexer.scanner._mres
     return None if len(patterns) != 1 or lexer.callback else (patterns[0].match, lexer.ignore_types)
 
@@ -104,7 +106,7 @@ def parse_quickly(text: str, start: str, builder: Builder) -> Any:
 
 
 def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any:
-    actions, needed, end_state = tables.actions, tables.needed, tables.ends[start]
+    actions, scanners, needed, end_state = tables.actions, tables.scanners, tables.needed, tables.ends[start]
     state, at, length, tokens = tables.starts[start], 0, len(text), 0
     states: list[int] = [state]
     values: list[Any] = []
@@ -116,7 +118,7 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
             if text[at] == " ":  # passed over in all states
                 at += 1
                 continue
-            scanner = _scanner(state)
+            scanner = scanners[state]
             found = None if scanner is None else scanner[0](text, at)
             if found is None or found.end() == at:
                 return None
@@ -131,12 +133,12 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
                 return None
             if type(action) is int:
                 break
-            size, rule, taken, may_stay, spliced, name = action
-            if taken == _ALONE and may_stay and size == 1:  # as most are: `a + b` where a comparison may be
-                states[-1] = state = actions[states[-2]][rule]
+            if type(action) is str:
+                states[-1] = state = actions[states[-2]][action]
                 if kind == _END and state == end_state:
                     return values[-1]
                 continue
+            size, rule, taken, may_stay, spliced, name = action
             parts = values[-size:]
             begin, end = starts[-size], ends[-1]
             del states[-size:], values[-size:], starts[-size:], ends[-size:]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from trellis.language import syntax as s
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
-from trellis.language.kept import Kept
+from trellis.language.once import MadeOnce
 from trellis.language.schema import Kind
 from trellis.plan.automaton import Automaton
 from trellis.plan.join import FixedJoin
@@ -57,7 +57,7 @@ class Plan:
     join: FixedJoin | None
     operator: OperatorSpec
     sizes: Sizes = USUAL
-    kept: Kept = field(default_factory=Kept, init=False, repr=False, compare=False)
+    made: MadeOnce = field(default_factory=MadeOnce, init=False, repr=False, compare=False)
 
     @property
     def algorithm(self) -> str:

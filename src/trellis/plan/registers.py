@@ -29,7 +29,7 @@ from trellis.language.bound import (
     references_of,
 )
 from trellis.language.groups import without_groups
-from trellis.language.kept import once
+from trellis.language.once import once
 from trellis.language.schema import BOOLEAN
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton

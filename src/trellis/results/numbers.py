@@ -18,7 +18,7 @@ from trellis.events.columns.types import physical
 from trellis.language.bound import COUNTING, BoundQuery, Output, WindowKind
 from trellis.language.schema import Kind
 from trellis.plan.plan import Plan
-from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema
+from trellis.results.rows import COUNT, RowMaker, arrow_type, group_schema, id_arrow_type, lead_schema
 from trellis.results.taken import MOST_BYTES, present
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def count_columns(counts: Sequence[int]) -> list[pa.Array]:
 
 def aggregate_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of AGGREGATE's rows."""
-    fields = lead_schema(bound, list(bound.group_by) or None)
+    fields = [*group_schema(bound)]
     if bound.per_event is not None:
         fields.append(pa.field("event", id_arrow_type(bound)))
     for named in bound.aggregates:
@@ -88,7 +88,7 @@ def aggregate_rows(plan: Plan, maker: RowMaker, numbers: Sequence[Aggregates]) -
     if not joined and always_one_row(bound):
         return aggregate_table(plan, [], [join(plan, [])])
     names = [f.name for f in lead_schema(bound)]
-    kept = [f.name for f in lead_schema(bound, list(bound.group_by) or None)]
+    kept = [f.name for f in group_schema(bound)]
     lead = [column for name, column in zip(names, maker.lead(firsts), strict=True) if name in kept]
     assert len(groups.lo) == len(numbers)
     return aggregate_table(plan, lead, joined)

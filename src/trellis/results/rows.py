@@ -19,6 +19,7 @@ from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise
 from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Column, Operation, Output, OutputKind, WindowKind
+from trellis.language.once import once
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.bindings import counted_events
@@ -36,14 +37,17 @@ COUNT = DIGITS_38
 BARE = frozenset({"events", "shared", "new", "rank", "length"})  # columns that name events by position at most
 
 
+SIMPLE = {
+    Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.STRING: pa.string(), Kind.BOOLEAN: pa.bool_(),
+    Kind.TIMESTAMP: UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"), Kind.UNKNOWN: pa.null(),
+}  # fmt: skip
+
+
 def arrow_type(type_: Type) -> pa.DataType:
     """Return the Arrow type in which values of a type come out."""
-    simple = {
-        Kind.INTEGER: pa.int64(), Kind.DOUBLE: pa.float64(), Kind.STRING: pa.string(), Kind.BOOLEAN: pa.bool_(),
-        Kind.TIMESTAMP: MICROS if type_.naive else UTC_MICROS, Kind.DATE: pa.date32(), Kind.DURATION: pa.duration("us"),
-        Kind.UNKNOWN: pa.null(),
-    }  # fmt: skip
-    return pa.decimal128(38, type_.scale) if type_.kind is Kind.DECIMAL else simple[type_.kind]
+    if type_.kind is Kind.DECIMAL:
+        return pa.decimal128(38, type_.scale)
+    return MICROS if type_.kind is Kind.TIMESTAMP and type_.naive else SIMPLE[type_.kind]
 
 
 def output_type(output: Output) -> pa.DataType:
@@ -53,16 +57,27 @@ def output_type(output: Output) -> pa.DataType:
     return pa.list_(value) if output.list else value
 
 
-def lead_schema(bound: BoundQuery, names: list[str] | None = None) -> list[pa.Field]:
+@once
+def lead_schema(bound: BoundQuery) -> tuple[pa.Field, ...]:
     """Return the fields that tell window and partition."""
     assert bound.schema is not None
     fields = []
     if bound.window.kind is WindowKind.SLIDING:
         bounds = Clock(bound.window, bound.schema.time_type).bound_type
         fields += [pa.field("window_start", bounds), pa.field("window_end", bounds)]
-    return fields + [pa.field(n, arrow_type(t)) for n, t in bound.partition if names is None or n in names]
+    return *fields, *(pa.field(name, arrow_type(type_)) for name, type_ in bound.partition)
 
 
+@once
+def group_schema(bound: BoundQuery) -> tuple[pa.Field, ...]:
+    """Return those of the fields that tell the rows of AGGREGATE apart."""
+    fields, windows = lead_schema(bound), len(lead_schema(bound)) - len(bound.partition)
+    if not bound.group_by:
+        return fields
+    return *fields[:windows], *(field for field in fields[windows:] if field.name in bound.group_by)
+
+
+@once
 def row_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the listed rows."""
     assert bound.schema is not None

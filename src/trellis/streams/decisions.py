@@ -165,7 +165,7 @@ def partition_key(values: tuple[Any, ...]) -> str:
 def windows_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the table `_windows`."""
     assert bound.schema is not None
-    fields = lead_schema(bound)
+    fields = [*lead_schema(bound)]
     if bound.window.kind is WindowKind.SPAN:
         fields += [pa.field("start_time", arrow_type(bound.schema.time_type)), pa.field("event", id_arrow_type(bound))]
     fields += [pa.field("count", COUNT), pa.field("count_text", pa.string()), pa.field("listed", pa.bool_())]

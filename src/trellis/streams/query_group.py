@@ -117,9 +117,9 @@ class QueryGroup:
         assert schema is not None
         good = np.ones(table.num_rows, np.bool_)
         for _, name in schema.required:
-            column = table[name]
-            if column.null_count or pa.types.is_floating(column.type):
-                good &= readable(column).to_numpy(zero_copy_only=False)
+            own = readable(table[name])
+            if own is not None:
+                good &= own.to_numpy(zero_copy_only=False)
         return good
 
     def wanted(self, table: pa.Table) -> NDArray[np.bool_]:

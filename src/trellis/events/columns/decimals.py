@@ -131,7 +131,7 @@ def as_int64(x: Array) -> npt.NDArray[np.int64] | None:
 def to_double(x: Operand) -> Operand:
     """Convert numbers of any type to doubles, each rounded once, to the nearest."""
     if pa.types.is_floating(x.type):
-        return x.cast(pa.float64())
+        return x if x.type == pa.float64() else x.cast(pa.float64())
     if not pa.types.is_decimal(x.type):
         return x.cast(pa.int64()).cast(pa.float64(), safe=False)
     if is_scalar(x):

@@ -103,8 +103,8 @@ def _constant(constant: Constant) -> Operand:
     if constant.type.kind is Kind.DECIMAL and isinstance(value, int | Decimal):
         return _decimal_constant(Decimal(value), constant.type.scale)
     if constant.type.kind is Kind.DOUBLE and value is not None:
-        value = float(value)
-    return without_nan(pa.scalar(value, physical(constant.type)))
+        value = None if value != value else float(value)  # no NaN
+    return pa.scalar(value, physical(constant.type))
 
 
 def _decimal_constant(value: Decimal, scale: int) -> Operand:

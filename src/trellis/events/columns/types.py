@@ -139,7 +139,7 @@ def _one_piece(array: Array) -> Array:
         array = array.cast(array.type.value_type)
     elif pa.types.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
-    if from_arrow(array.type).kind is Kind.STRING:
+    if not pa.types.is_large_string(array.type) and from_arrow(array.type).kind is Kind.STRING:
         array = array.cast(pa.large_string())
     if isinstance(array, pa.ChunkedArray):
         array = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
+from operator import is_
 from typing import Any
 
 
@@ -62,9 +63,13 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
     for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Node):
-            updates[name] = rebuild(value, change)
+            new = rebuild(value, change)
+            if new is not value:
+                updates[name] = new
         elif isinstance(value, tuple):
-            updates[name] = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
+            parts = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
+            if not all(map(is_, parts, value)):
+                updates[name] = parts
     return replace(node, **updates) if updates else node
 
 

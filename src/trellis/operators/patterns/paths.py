@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.language.bound import BoundQuery, Window, WindowKind
-from trellis.language.kept import once
+from trellis.language.once import once
 from trellis.language.syntax import Report, Select
 from trellis.operators.batch import VARIABLE
 from trellis.plan.plan import Plan

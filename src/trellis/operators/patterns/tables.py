@@ -18,7 +18,7 @@ from trellis.language import syntax as s
 from trellis.language.absent import absent_at_edge
 from trellis.language.bound import Reference, WindowKind, columns_of
 from trellis.language.groups import is_repeated
-from trellis.language.kept import once
+from trellis.language.once import once
 from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
@@ -93,7 +93,7 @@ def _plan_tables(plan: Plan) -> PlanTables:
 
 
 def _tables_of_terms(plan: Plan, guard_terms: tuple[GuardTerm, ...]) -> PlanTables:
-    """Return what the tables of a plan with these terms tell of all events."""
+    """Return the tables of a plan with these terms that are the same for all events."""
     if len(plan.automaton.policies) > MOST_BITS:
         raise TrellisError(
             f"{len(plan.automaton.policies) - 1} steps have a policy of their own; at most {MOST_BITS} can",

@@ -76,7 +76,7 @@ from trellis.results.arrange import KEY, checked_ranks
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema
 from trellis.results.results import Results
-from trellis.results.rows import chosen, exploded_schema, lead_schema, output_type, row_schema
+from trellis.results.rows import chosen, exploded_schema, group_schema, lead_schema, output_type, row_schema
 from trellis.results.table import ResultTable
 from trellis.results.trend import events_schema, group_key
 
@@ -252,7 +252,7 @@ class SparkResults(Results):
 
     def _aggregated(self, plan: Plan) -> ResultTable:
         bound, schema = plan.bound, aggregate_schema(plan.bound)
-        lead = len(lead_schema(bound, list(bound.group_by) or None))
+        lead = len(group_schema(bound))
 
         def collect() -> pa.Table:
             found = self._answer("aggregate", schema, plan)
