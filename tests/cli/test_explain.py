@@ -71,10 +71,10 @@ def test_events_show_the_index_and_what_listing_would_take(samples: Path) -> Non
 
 
 def test_costs_of_any_size_are_told() -> None:
-    assert costs._duration(Fraction(1, 1000)) == "0.001 seconds"
-    assert costs._duration(Fraction(7200)) == "2 hours"
-    assert costs._duration(Fraction(10) ** 40).endswith("e+32 years")
-    assert costs._duration(Fraction(10) ** 400) == "more than 1e392 years"
+    assert costs.duration_text(Fraction(1, 1000)) == "0.001 seconds"
+    assert costs.duration_text(Fraction(7200)) == "2 hours"
+    assert costs.duration_text(Fraction(10) ** 40).endswith("e+32 years")
+    assert costs.duration_text(Fraction(10) ** 400) == "more than 1e392 years"
     assert bytes_text(999) == "999 bytes"
     assert bytes_text(45_000_000) == "45.0 MB"
     assert bytes_text(10**40) == "1.0e+28 TB"

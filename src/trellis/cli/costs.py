@@ -24,7 +24,7 @@ def listing_costs(trends: Any, count: int) -> dict[str, str]:
         "mean_length": f"{float(Fraction(named, count)):,.1f} events",
         "memory": f"{bytes_text(named * POSITION + count * OFFSET)} as positions if all are kept, "
         "else a few MB at a time",
-        "time": f"{_duration(named / Fraction(_rate()))} on one core of this machine, as positions",
+        "time": f"{duration_text(named / Fraction(_rate()))} on one core of this machine, as positions",
     }
     if count > trends.max_trends:
         costs["refused"] = f"above {trends.max_trends:,} trends (max_trends); counts, ranks, samples and LIMIT are not"
@@ -49,7 +49,8 @@ def _rate() -> float:
     return best
 
 
-def _duration(seconds: Fraction) -> str:
+def duration_text(seconds: Fraction) -> str:
+    """Return a time in the largest unit that it has two of."""
     for name, size in UNITS:
         number = seconds / Fraction(size)
         if number >= 2:

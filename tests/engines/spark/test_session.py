@@ -54,7 +54,7 @@ def test_a_session_of_others_is_not_stopped(spark: SparkSession) -> None:
     [("local", 1), ("local[3]", 3), ("local[4,2]", 4), ("local-cluster[2,3,1024]", 6), ("local[*]", os.cpu_count())],
 )
 def test_cores(master: str, cores: int) -> None:
-    assert module._cores(master) == cores
+    assert module.local_cores(master) == cores
 
 
 def no_java(monkeypatch: pytest.MonkeyPatch, *homes: Path) -> None:

@@ -79,7 +79,7 @@ def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
     if not isinstance(operator, SequenceOperator):
         return
     walker = Walker(operator.leaves, operator.structure.tasks)
-    if walker._star is None:
+    if walker.star is None:
         return
     depth_of_walk = walker.count(0.0, 0.0)
     walker.sweeps = True

@@ -71,8 +71,8 @@ class Walker:
     def count(self, zero: Any, modulus: Any) -> NDArray[Any]:
         """Return the number of matches of each task, as floats or modulo a prime."""
         if self.sweeps:
-            assert self._star is not None
-            return sweep(*self._star, zero, modulus)
+            assert self.star is not None
+            return sweep(*self.star, zero, modulus)
 
         def work(tasks: kernel.SequenceTasks) -> NDArray[Any]:
             scratch = self._scratch(type(zero))
@@ -88,13 +88,13 @@ class Walker:
     @cached_property
     def sweeps(self) -> bool:
         """Whether counting by a sweep over values is sooner done than by a walk, which goes over every list."""
-        if self._reach[2] < WORTH_SWEEP or self._star is None:
+        if self._reach[2] < WORTH_SWEEP or self.star is None:
             return False
         size = len(self.candidates.events)
         return self._reach[2] > size * size.bit_length() * self.leaves.number**3
 
     @cached_property
-    def _star(self) -> tuple[Any, ...] | None:
+    def star(self) -> tuple[Any, ...] | None:
         """The arguments of a sweep; None unless one value of the first event is compared, always in one direction."""
         leaves, tasks, candidates = self.leaves, self.tasks, self.candidates
         number, conditions = leaves.number, leaves.conditions

@@ -31,7 +31,7 @@ from trellis.engines.options import RunOptions
 from trellis.engines.spark.sources.read_stream import read_stream
 from trellis.engines.spark.stream.files import FileWriter
 from trellis.engines.spark.stream.running import Options, Stream
-from trellis.engines.spark.stream.stateful import WindowStateProcessor
+from trellis.engines.spark.stream.stateful import found_rows
 from trellis.engines.spark.stream.watch import watched_at
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.events.table_bytes import unpacked
@@ -210,8 +210,7 @@ def test_early_results_need_no_watermark_and_come_once_through_a_restart(spark: 
         stream_of(spark, tmp_path, {"q": RISING}, emit="early", checkpoint="other")
 
 
-def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.engines.spark.stream.stateful.batch_number", lambda: "000000007")
+def test_large_results_are_written_where_they_are_found(tmp_path: Path) -> None:
     tables = [pa.table({"rank": np.arange(i, i + 100)}) for i in (0, 100, 200)]
     outs = [
         *(OutputTable(RESULTS, "q", one) for one in tables),
@@ -219,14 +218,14 @@ def test_large_results_are_written_where_they_are_found(tmp_path: Path, monkeypa
         OutputTable(RESULTS, "r", tables[1]),
     ]
     places = {name: str(tmp_path) for name in ("", "q", "r")}
-    given = WindowStateProcessor(None, FileWriter(places, "parquet", large=2_000))._given(iter(outs))  # type: ignore[arg-type]
-    rows = [row for frame in given for _, row in frame.iterrows()]
-    assert [(row.kind, row["query"], row["rows"], bool(row["name"])) for row in rows] == [
+    rows = list(found_rows(iter(outs), FileWriter(places, "parquet", large=2_000), "000000007"))
+    assert [(kind, query, number, bool(name)) for kind, query, number, name, _ in rows] == [
         (RESULTS, "q", 300, True), (WINDOWS, "q", 100, False), (RESULTS, "r", 100, False),
     ]  # fmt: skip
-    assert rows[0]["name"].startswith("part-000000007-")
-    assert pq.read_table(tmp_path / rows[0]["name"])["rank"].to_pylist() == list(range(300))
-    assert unpacked(rows[2].payload).equals(tables[1])
+    *_, name, _ = rows[0]
+    assert name.startswith("part-000000007-")
+    assert pq.read_table(tmp_path / name)["rank"].to_pylist() == list(range(300))
+    assert unpacked(rows[2][-1]).equals(tables[1])
 
 
 def _goes_on_where_it_was(spark: SparkSession, folder: Path, table: pa.Table) -> None:

@@ -194,11 +194,11 @@ def _local_defaults(master: str) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         _MEMORY: f"{_driver_megabytes()}m",
         f"spark.executorEnv.{COMPILED}": os.environ[COMPILED],
-        "spark.sql.shuffle.partitions": str(2 * _cores(master)),
+        "spark.sql.shuffle.partitions": str(2 * local_cores(master)),
     }
 
 
-def _cores(master: str) -> int:
+def local_cores(master: str) -> int:
     """Return how many tasks a local master runs at once."""
     cluster = re.fullmatch(r"local-cluster\[\s*(\d+)\s*,\s*(\d+)\s*,.*\]", master)
     if cluster:
