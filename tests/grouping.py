@@ -14,6 +14,7 @@ from tests.strategies import (
     COMPARATORS,
     EITHER,
     TYPED,
+    TYPES,
     Case,
     Table,
     among,
@@ -22,6 +23,7 @@ from tests.strategies import (
     general_conditions,
     havings,
     integers,
+    leaves_of,
     not_empty,
     outputs,
     patterns,
@@ -174,11 +176,55 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False, table: Tabl
 
 
 @st.composite
+def greedy_case(draw: Any, *, most: int = 7, table: Table | None = None) -> Case:
+    """Draw a query over an AND in which a variable is greedy, perhaps between other parts, or in a repeated group."""
+    names = iter("abcdefhijkl")
+
+    def leaf() -> s.Pattern:
+        return draw(leaves_of(TYPES, next(names), draw(among(("single", "kleene")))))
+
+    def sequence(*parts: s.Pattern) -> s.Pattern:
+        return s.Seq(parts) if len(parts) > 1 else parts[0]
+
+    before, behind = ([leaf()] * draw(integers(0, 1)) for _ in range(2))
+    arms: list[s.Pattern] = [sequence(*(leaf() for _ in range(draw(integers(1, 2))))) for _ in range(2)]
+    if draw(integers(0, 3)) == 0:
+        arms[1] = s.And((arms[1], leaf()))
+    first = draw(leaves_of(TYPES, next(names), "kleene"))
+    arms[0] = sequence(*([leaf()] * draw(integers(0, 1))), first, *([leaf()] * draw(integers(0, 1))))
+    inner: s.Pattern = s.And(tuple(draw(st.permutations(arms))))
+    way = draw(integers(0, 3))
+    if way == 0:
+        inner = s.Group(inner, *draw(st.sampled_from(REPEATED)), "g" if draw(EITHER) else None)
+    pattern = sequence(*before, inner, *behind)
+    if way == 1:
+        pattern = s.Group(pattern, *draw(st.sampled_from(REPEATED[:5])), "g")
+    pattern = required(pattern)
+    table = table or draw(tables(types=TYPED, most=most))
+    if draw(EITHER):
+        pattern = draw(worded(pattern, table.clock))
+
+    def eager(node: s.Node) -> s.Node | None:
+        return replace(node, greedy=True) if isinstance(node, s.Kleene) and node.var == first.var else None
+
+    query = s.QuerySyntax(
+        pattern=s.rebuild(pattern, eager),
+        where=tuple(draw(general_conditions(pattern, table.clock))),
+        select=draw(among((s.Select.ANY, *s.Select))),
+        report=draw(among((s.Report.ANY, *s.Report))),
+        within=draw(st.one_of(st.none(), withins(table.clock))),
+    )
+    return Case(query, table.rows, table.options, table.schema)
+
+
+@st.composite
 def queries_on(draw: Any, table: Table) -> Case:
-    """Draw a query for a stream of a table's events: of any shape, with clauses, words at its steps, or groups."""
-    way = draw(integers(0, 5))
+    """Draw a query for a stream of a table's events: of any shape, with clauses, words at its steps, groups or AND."""
+    way = draw(integers(0, 6))
     if way == 0:
         one = draw(fixed_case(table=table))
+    elif way == 6:
+        one = draw(greedy_case(table=table))
     elif way > 3:
         one = draw(grouped_case(table=table, clauses=way == 5))
     else:

@@ -752,10 +752,8 @@ def _sequence(draw: Any, parts: list[s.Pattern], absent: Absents) -> s.Pattern:
 
 
 @st.composite
-def worded(
-    draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = (), in_and: bool = False
-) -> s.Pattern:
-    """Draw policies of single steps, greedy and UNTIL into a pattern; inside of AND nothing is greedy."""
+def worded(draw: Any, pattern: s.Pattern, clock: Clock, before: tuple[str, ...] = ()) -> s.Pattern:
+    """Draw policies of single steps, greedy and UNTIL into a pattern."""
     match pattern:
         case s.Kleene(var=var):
             words = st.sampled_from([None, None, *s.Select])
@@ -764,21 +762,21 @@ def worded(
                 until = draw(simple(attribute_of(var), clock))
                 if before and draw(EITHER):
                     until = draw(comparisons([attribute_of(var)], [attribute_of(draw(st.sampled_from(before)))]))
-            greedy = not in_and and draw(integers(0, 2)) == 0
+            greedy = draw(integers(0, 2)) == 0
             return replace(pattern, policy=draw(words), greedy=greedy, until=until)
         case s.Or(arms=arms) if arms[0] == arms[1]:  # they share a variable, which is declared alike
-            return s.Or((draw(worded(arms[0], clock, before, in_and)),) * 2)
+            return s.Or((draw(worded(arms[0], clock, before)),) * 2)
         case s.Or(arms=arms):
-            return s.Or(tuple(draw(worded(arm, clock, before, in_and)) for arm in arms))
+            return s.Or(tuple(draw(worded(arm, clock, before)) for arm in arms))
         case s.And(arms=arms):
-            made = [draw(worded(arm, clock, before, in_and=True)) for arm in arms]
+            made = [draw(worded(arm, clock, before)) for arm in arms]
             return s.And(tuple(draw(_stepped(arm)) for arm in made))
         case s.Group():
-            return replace(pattern, pattern=draw(worded(pattern.pattern, clock, before, in_and)))
+            return replace(pattern, pattern=draw(worded(pattern.pattern, clock, before)))
         case s.Seq(parts=parts):
             made = []
             for part in parts:
-                new = draw(worded(part, clock, before, in_and))
+                new = draw(worded(part, clock, before))
                 first = all(isinstance(one, s.Absent) for one in made)
                 made.append(new if first else draw(_stepped(new)))
                 if not isinstance(part, s.Absent):

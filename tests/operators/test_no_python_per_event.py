@@ -35,6 +35,7 @@ QUERIES = {
     "ambiguous": "PATTERN SEQ(E+ a[], E+ b[]) WHERE [part] AND a.x < b.x SELECT contiguous REPORT any",
     "group": "PATTERN SEQ(A a, B b)+ g[] WHERE [part] WITHIN 20",
     "greedy": "PATTERN SEQ(A a, B+ b[] greedy, C c) WHERE [part] WITHIN 20",
+    "greedy in AND": "PATTERN SEQ(AND(B+ b[] greedy, A a), C c) WHERE [part] WITHIN 20",
     "so far": "PATTERN SEQ(A a, B+ b[]) WHERE [part] AND b[i].x > AVG(b[..i-1].x) WITHIN 15",
     "past last": "PATTERN SEQ(A a, B b) WHERE [part] WITHIN 20 AFTER MATCH SKIP PAST LAST",
     "to next, join": "PATTERN AND(A a, B b) WHERE [part] AND a.x + b.x > 30 WITHIN 20 AFTER MATCH SKIP TO NEXT",

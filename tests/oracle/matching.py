@@ -59,6 +59,9 @@ class Longer:
         return None if self.ways[-1] is None else self.ways[-1][1]
 
 
+History = tuple[tuple[int, list[Longer]], ...]  # for each beginning of a match the next place, and what could follow
+
+
 @dataclass(frozen=True, slots=True)
 class GivenConjunct:
     """A conjunct on the variables of a pattern inside NOT, with each way in which those outside are bound."""
@@ -114,20 +117,24 @@ class Matcher:
 
     def trends(self) -> list[tuple[Pairs, Cut]]:
         """List every trend once: its pairs, and how these are cut into iterations."""
-        return list(self._grow((), (), {()}, 0))
+        return list(self._grow((), (), {()}, 0, ()))
 
-    def _grow(self, so_far: Pairs, cut: Cut, ways: set[Ways], place: int) -> Iterator[tuple[Pairs, Cut]]:
+    def _grow(
+        self, so_far: Pairs, cut: Cut, ways: set[Ways], place: int, earlier: History
+    ) -> Iterator[tuple[Pairs, Cut]]:
         """Yield the match so far, if it is a trend, and the trends it can grow into with events from `place` on.
 
-        `ways` are the steps by which policies let it come about.
+        `ways` are the steps by which policies let it come about; `earlier` is what each of its beginnings could have
+        gone on with.
         """
         if so_far and self.is_trend(so_far, cut, ways):
             yield so_far, cut
         found = [more for i in range(place, len(self.events)) for more in self._longer(so_far, cut, ways, i)]
-        allowed = [one for one in found if not so_far or self._is_selected(one, found, place)]
+        history = (*earlier, (place, found))
+        allowed = [one for one in found if not so_far or self._is_selected(one, history, so_far)]
         for i, var, longer in dict.fromkeys((one.place, one.var, one.cut) for one in allowed):
             own = {one.ways for one in allowed if (one.place, one.var, one.cut) == (i, var, longer)}
-            yield from self._grow((*so_far, (self.events[i], var)), longer, own, i + 1)
+            yield from self._grow((*so_far, (self.events[i], var)), longer, own, i + 1, history)
 
     def _longer(self, so_far: Pairs, cut: Cut, ways: set[Ways], place: int) -> Iterator[Longer]:
         """Yield the matches so far with one more event, whatever policies say of it."""
@@ -138,21 +145,34 @@ class Matcher:
             for reading in readings(self.pattern, pairs, beginning=True):
                 steps, own = steps_of(reading, pairs), cut_of(reading, pairs)
                 if steps[:-1] in ways and own[:-1] == cut and self.can_go_on(reading, pairs):
-                    yield Longer(place, var, steps, left_by(self.pattern, reading, pairs), own)
+                    yield Longer(place, var, steps, left_by(reading, pairs), own)
 
-    def _is_selected(self, one: Longer, found: list[Longer], place: int) -> bool:
+    def _is_selected(self, one: Longer, history: History, so_far: Pairs) -> bool:
         """Tell whether the policy of a step, and every `greedy` that it leaves, let it take its event."""
+        place, found = history[-1]
         policy = one.policy or self.select
         if policy is Select.CONTIGUOUS and one.place != place:
             return False
         alike = [other for other in found if other.ways[-1] == one.ways[-1]]
         if policy is Select.NEXT and any(other.place < one.place for other in alike):
             return False
+        return not any(self._could_take(var, path, order, one, history, so_far) for var, path, order in one.left)
+
+    def _could_take(
+        self, var: str, path: tuple[int, ...], order: int, one: Longer, history: History, so_far: Pairs
+    ) -> bool:
+        """Tell whether a variable could have taken an event behind that of an order, and before the next or as it.
+
+        Each beginning of the match from that event on could have taken those before its own next event.
+        """
         tick = self.events[one.place].tick
-        return not any(
-            (other.var, other.cut[-1]) in one.left
+        ends = [place - 1 for place, _ in history[1:]] + [one.place]
+        begun = next(i for i, (event, _) in enumerate(so_far) if event.order == order)
+        return any(
+            (other.var, other.cut[-1]) == (var, path)
             and (other.place == place or (other.policy or self.select) is not Select.CONTIGUOUS)
-            and (other.place == one.place or self.events[other.place].tick < tick)
+            and (other.place == one.place == end or (other.place < end and self.events[other.place].tick < tick))
+            for (place, found), end in list(zip(history, ends, strict=True))[begun + 1 :]
             for other in found
         )
 

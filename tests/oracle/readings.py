@@ -251,7 +251,7 @@ def bindings(reading: Reading, names: frozenset[str], within: Within = ()) -> It
         case Awaited(node):
             yield {name: (TO_COME,) for name in (*variables(node), *labels(node.pattern)) if name in names}
         case Repeated(node, parts):
-            firsts = tuple(_earliest((part,), TO_COME) for part in parts)
+            firsts = tuple(earliest((part,), TO_COME) for part in parts)
             own = {node.label: firsts} if node.label in names and firsts else {}
             own |= {name: _in(parts, name) for name in _others(node, names) if name[2] is not Which.EARLIER}
             before = [name for name in _others(node, names) if name[2] is Which.EARLIER]
@@ -297,7 +297,7 @@ def gaps(reading: Reading, after: Event = EDGE, before: Event = EDGE, within: Wi
     for i, part in enumerate(reading.parts):
         left, right, around = after, before, within
         if isinstance(reading.node, syntax.Seq | syntax.Group):
-            left, right = _latest(reading.parts[:i], after), _earliest(reading.parts[i + 1 :], before)
+            left, right = latest(reading.parts[:i], after), earliest(reading.parts[i + 1 :], before)
         if isinstance(reading, Repeated):
             around = (*within, part)
         if isinstance(part, syntax.Absent):
@@ -306,13 +306,13 @@ def gaps(reading: Reading, after: Event = EDGE, before: Event = EDGE, within: Wi
             yield from gaps(part, left, right, around)
 
 
-def _latest(parts: Parts, otherwise: Event) -> Event:
+def latest(parts: Parts, otherwise: Event) -> Event:
     """Give the last event of these parts of a SEQ, or what stands before them."""
     events = _events(parts)
     return TO_COME if TO_COME in events else max(events, key=lambda event: event.order, default=otherwise)
 
 
-def _earliest(parts: Parts, otherwise: Event) -> Event:
+def earliest(parts: Parts, otherwise: Event) -> Event:
     """Give the first event of these parts of a SEQ, or what stands behind them."""
     events = _events(parts)
     there = [event for event in events if event is not TO_COME]

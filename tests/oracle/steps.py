@@ -8,11 +8,11 @@ from trellis.language import syntax
 from trellis.language.syntax import Select
 
 from .events import Event
-from .readings import TO_COME, Composed, Pairs, Reading, Repeated, Stepped, Taken, leaves_within
+from .readings import EDGE, Composed, Pairs, Reading, Repeated, Stepped, Taken, earliest, latest
 from .structure import leaves
 
 Word = tuple[str, Select]  # the variables of the part, or the repeated variable, and its policy
-Left = frozenset[tuple[str, tuple[int, ...]]]  # greedy variables, each in an iteration
+Left = frozenset[tuple[str, tuple[int, ...], int]]  # greedy variables, each in an iteration and behind an event
 Ways = tuple[Word | None, ...]  # for each event of a match the word of its step; None where SELECT decides
 
 
@@ -51,17 +51,33 @@ def _orders(reading: Reading) -> list[int]:
     return [event.order for leaf in reading.leaves() for event in leaf.events if isinstance(event, Event)]
 
 
-def left_by(pattern: syntax.Pattern, reading: Reading, pairs: Pairs) -> Left:
-    """Give the greedy variables that the last of the pairs leaves behind: they stand between it and the one before."""
-    greedy = {leaf.var for leaf in leaves(pattern) if isinstance(leaf, syntax.Kleene) and leaf.greedy}
-    if len(pairs) < 2 or not greedy:
-        return frozenset()
-    here = [(leaf, path) for leaf, path, _ in leaves_within(reading)]
-    last, new = (_place([leaf for leaf, _ in here], event) for event, _ in pairs[-2:])
-    return frozenset((leaf.var, path) for leaf, path in here[last:new] if leaf.var in greedy)
-
-
-def _place(taken: list[Taken], event: Event) -> int:
-    return next(
-        i for i, leaf in enumerate(taken) if any(one is not TO_COME and one.order == event.order for one in leaf.events)
+def left_by(reading: Reading, pairs: Pairs) -> Left:
+    """Give the greedy variables that the last of the pairs leaves behind: it is the first of what follows them."""
+    return frozenset(
+        (var, path, after.order)
+        for var, path, after, before in _greedy(reading, EDGE, EDGE, ())
+        if before is pairs[-1][0] and isinstance(after, Event)
     )
+
+
+def _greedy(
+    reading: Reading, after: Event, before: Event, path: tuple[int, ...]
+) -> Iterator[tuple[str, tuple[int, ...], Event, Event]]:
+    """Yield the greedy variables with their iterations, and the events between which they may take no more.
+
+    These are the last event of the variable, or of what stands before it if it has none, and the first of what follows
+    it: in its own arm of an AND, or behind that.
+    """
+    match reading:
+        case Taken(node, events):
+            if isinstance(node, syntax.Kleene) and node.greedy:
+                yield node.var, path, events[-1] if events else after, before
+        case Stepped(_, inner):
+            yield from _greedy(inner, after, before, path)
+        case Composed(node, parts) | Repeated(node, parts):
+            for i, part in enumerate(parts):
+                left, right = after, before
+                if not isinstance(node, syntax.And):
+                    left, right = latest(parts[:i], after), earliest(parts[i + 1 :], before)
+                if not isinstance(part, syntax.Absent):
+                    yield from _greedy(part, left, right, (*path, i + 1) if isinstance(reading, Repeated) else path)

@@ -521,6 +521,29 @@ def test_skip_till_next_shared_variables_are_one_match_so_far() -> None:
     assert pairs(text, rows, type="type") == ["a0 b1", "x0 c2"]
 
 
+def test_greedy_waits_for_what_follows_in_its_own_arm() -> None:
+    for text in ("AND(SEQ(A+ a[] greedy, B b), C c)", "SEQ(AND(A+ a[] greedy, C c), B b)"):
+        got = pairs(f"PATTERN {text} REPORT any", letters("ACAB"), type="type")
+        assert got == ["a0 c1 a2 b3", "c1 a2 b3"]
+    assert pairs("PATTERN AND(A+ a[] greedy, C c) REPORT any", letters("AAC"), type="type") == [
+        "a0 a1 c2", "a0 c2", "a1 c2"
+    ]  # fmt: skip
+    taken = pairs("PATTERN AND(SEQ(A+ a[] greedy, B b), A c) REPORT any", letters("AAB"), type="type")
+    assert taken == ["a0 c1 b2", "c0 a1 b2"]
+
+
+def test_greedy_inside_and_takes_what_it_could_by_then() -> None:
+    text = "PATTERN AND(SEQ(A+ a[] greedy, B b), C c) WHERE a.x > c.x REPORT any"
+    assert pairs(text, letters("AACB", x=[5, 1, 3, 0]), type="type") == []
+    assert pairs(text, letters("ACAB", x=[5, 3, 1, 0]), type="type") == ["a0 c1 b3"]
+
+
+def test_greedy_inside_and_at_one_time() -> None:
+    rows = at(1, 2, 3, 3, 4, type=list("ACABB"))
+    text = "PATTERN SEQ(AND(A+ a[] greedy, C c), B b) REPORT any"
+    assert pairs(text, rows, type="type") == ["a0 c1 a2 b4", "a0 c1 b3", "c1 a2 b4"]
+
+
 def test_contiguous_breaks_at_whatever_comes_next() -> None:
     rows = at(0, 1, 2, 3, 4, p=[1, 2, 0, 3, 4], type=["S", "S", "S", "S", "X"])
     assert found(f"{RISING} SELECT contiguous", rows) == [(0, 1), (2, 3, 4)]

@@ -10,6 +10,7 @@ from typing import cast
 from trellis.language import syntax as s
 from trellis.language.absent import absent_at_edge, forbidden_patterns
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
+from trellis.language.groups import is_repeated
 from trellis.language.printer import condition_text
 from trellis.language.scope import Scope
 from trellis.language.values import bind_condition
@@ -36,7 +37,7 @@ def _kind(columns: list[Column], variables: tuple[str, ...]) -> ConditionKind:
 
 
 def plain_pattern(pattern: s.Pattern, select: s.Select) -> s.Pattern:
-    """Return a pattern without the policies of steps that say no more than SELECT does."""
+    """Return a pattern without what says nothing: policies that are those of SELECT, `greedy` where nothing follows."""
     needless = None if select is s.Select.NEXT else select  # the first event of one step alone may be another
 
     def plain(node: s.Node) -> s.Node | None:
@@ -48,12 +49,27 @@ def plain_pattern(pattern: s.Pattern, select: s.Select) -> s.Pattern:
             return s.rebuild(replace(node, policy=None), plain)
         return None
 
-    return cast(s.Pattern, s.rebuild(pattern, plain))
+    return _without_last_greedy(cast(s.Pattern, s.rebuild(pattern, plain)))
+
+
+def _without_last_greedy(pattern: s.Pattern) -> s.Pattern:
+    """Return a pattern that nothing follows, without the words that say how far its last variables reach."""
+    match pattern:
+        case s.Kleene(greedy=True):
+            return replace(pattern, greedy=False)
+        case s.Or(arms=arms) | s.And(arms=arms):
+            return replace(pattern, arms=tuple(map(_without_last_greedy, arms)))
+        case s.PolicyStep(pattern=inner):
+            return replace(pattern, pattern=_without_last_greedy(inner))
+        case s.Group(pattern=inner) if not is_repeated(pattern):
+            return replace(pattern, pattern=_without_last_greedy(inner))
+        case s.Seq(parts=parts):
+            return s.Seq((*parts[:-1], _without_last_greedy(parts[-1])))
+    return pattern
 
 
 def bind_untils(pattern: s.Pattern, scope: Scope) -> list[tuple[Variable, Condition]]:
     """Return for each UNTIL the events that it looks at, as a variable that must be absent, and its condition."""
-    _refuse_inside_and(pattern, scope)
     found: dict[str, tuple[Variable, Condition]] = {}
     untils: dict[str, s.Condition | None] = {}
     for node, before in _complete_before(pattern, ()):
@@ -133,14 +149,6 @@ def _refuse_two_of_not(
             first, second = sorted((one, two))
             what = f"`{condition.text}` compares `{first}` and `{second}`, which are forbidden each by itself"
             scope.fail(what, node, "NOT(SEQ(A a, B b)) and NOT(AND(A a, B b)) forbid the two together.")
-
-
-def _refuse_inside_and(pattern: s.Pattern, scope: Scope) -> None:
-    for arms in (node for node in s.walk(pattern) if isinstance(node, s.And)):
-        for node in s.walk(arms):
-            if isinstance(node, s.Kleene) and node.greedy:
-                what = "greedy cannot stand inside AND, where events of other arms come in between"
-                scope.fail(what, node, "Write the orders of its parts as arms of an OR.")
 
 
 def _complete_before(pattern: s.Node, before: tuple[str, ...]) -> Iterator[tuple[s.Kleene, tuple[str, ...]]]:

@@ -17,12 +17,11 @@ from trellis.plan.remainders import (
     Leaf,
     Loop,
     Remainder,
-    StepPolicies,
     Transition,
-    compile_pattern,
     items_of,
     leaves_and_guards,
 )
+from trellis.plan.root import StepPolicies, compile_pattern
 
 MAX_STATES = 256  # of a pattern with AND, whose states multiply
 MOST_STATES = 4096  # of other patterns, which have hardly more than variables

@@ -11,11 +11,17 @@ from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
-from trellis.plan.remainders import Transition
+from trellis.plan.remainders import Leaving, Transition
 from trellis.plan.spec import OperatorSpec
 from trellis.plan.summable import can_be_summed
 from trellis.plan.views import named
 
+GREEDY_WORDS = {
+    Leaving.LEAVES: "greedy",
+    Leaving.WAITS: "waits",
+    Leaving.WAITS_IN_TIE: "waits_in_tie",
+    Leaving.TOGETHER: "together",
+}
 MEANING = {
     Select.ANY: "an event may be skipped even where it would fit",
     Select.NEXT: "goes on with the first later event that fits",
@@ -84,6 +90,7 @@ def _automaton_data(plan: Plan) -> dict[str, Any]:
         "transitions": [
             {"from": t.source, "variable": t.variable, "to": t.target, "absent": list(t.absent)} | _words(t, plan)
             for t in automaton.transitions
+            if all(one.kind is not Leaving.NEVER for one in t.left)
         ],
         "accepting": [{"state": a.state, "absent": list(a.absent)} for a in automaton.accepting],
     }
@@ -95,8 +102,9 @@ def _words(transition: Transition, plan: Plan) -> dict[str, str]:
     policy = plan.automaton.policies[transition.step]
     if policy is not None:
         words["policy"] = str(policy)
-    if transition.left:
-        words["greedy"] = ", ".join(dict.fromkeys(letter.variable for letter in transition.left))
+    for kind, word in GREEDY_WORDS.items():
+        names = dict.fromkeys(one.letter.variable for one in transition.left if one.kind is kind)
+        words |= {word: ", ".join(names)} if names else {}
     untils = dict.fromkeys(named(name) for guard in transition.guards if guard.until for name in guard.absent)
     if untils:
         words["until"] = ", ".join(untils)
@@ -209,6 +217,11 @@ def _arrow(transition: dict[str, Any], state: int) -> str:
     guard = f" [no {' and no '.join(transition['absent'])} {where}]" if transition["absent"] else ""
     guard += f" [{transition['policy']}]" if "policy" in transition else ""
     guard += f" [if {transition['greedy']} can take no more]" if "greedy" in transition else ""
+    guard += f" [if {transition['waits']} could take none before]" if "waits" in transition else ""
+    guard += (
+        f" [if {transition['waits_in_tie']} could take none at earlier times]" if "waits_in_tie" in transition else ""
+    )
+    guard += " [at the same time]" if "together" in transition else ""
     if "until" in transition:
         guard += " [until]" if transition["until"] == transition["variable"] else f" [{transition['until']} until]"
     guard += f" [begins an iteration of {transition['iteration']}]" if "iteration" in transition else ""

@@ -7,17 +7,12 @@ transition, or on the acceptance, that crosses its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 from itertools import product
-from typing import NamedTuple, TypeAlias
-
-from trellis.language import syntax as s
-from trellis.language.bound import until_name
-from trellis.language.groups import is_repeated
-from trellis.language.printer import absent_name
+from typing import Any, NamedTuple, TypeAlias
 
 
 class Letter(NamedTuple):
@@ -35,6 +30,41 @@ class PreviousIteration(NamedTuple):
 
 
 Names: TypeAlias = "tuple[str | PreviousIteration, ...]"
+
+
+class Leaving(IntEnum):
+    """The kinds of questions that a transition has about a greedy letter.
+
+    Where it leaves the letter: that it could take no event before, nor the event itself; where the letter waits in
+    another arm of an AND: none before, or none at an earlier time. `TOGETHER`: the event has the time of the last one;
+    `NEVER`: it is not taken, but a step can take it for policies.
+    """
+
+    LEAVES = 0
+    WAITS = 1
+    WAITS_IN_TIE = 2
+    TOGETHER = 3
+    NEVER = 4
+
+
+class LeftLetter(NamedTuple):
+    """A greedy letter, and the question that a transition has about it."""
+
+    letter: Letter
+    kind: Leaving = Leaving.LEAVES
+
+
+class Watch(IntEnum):
+    """The events that a greedy variable could have taken since its last one while other arms of an AND took theirs.
+
+    `TIED`: none but perhaps at the time of the last event; `SOME`: it may not be left. Where it has no last event, that
+    of the part before counts; without any, it is `UNASKED`.
+    """
+
+    NOTHING = 0
+    TIED = 1
+    SOME = 2
+    UNASKED = 3
 
 
 class UntilEvent(IntEnum):
@@ -76,8 +106,9 @@ class Transition:
     The event must be later than the last events of the variables `after`, as far as they have any; arms of an AND may
     take events of the same time. It closes `guards`.
 
-    `step` is the number of its policy among those of the automaton; `left` are the greedy variables that it leaves, as
-    they would take the event; `begun` the numbers of the groups of which it begins an iteration, outermost first.
+    `step` is the number of its policy among those of the automaton; `left` are the greedy variables that it leaves, or
+    that wait, as they would take the event; `begun` the numbers of the groups of which it begins an iteration,
+    outermost first.
     """
 
     source: int
@@ -86,7 +117,7 @@ class Transition:
     guards: tuple[Guard, ...] = ()
     after: tuple[str, ...] = ()
     step: int = 0
-    left: tuple[Letter, ...] = ()
+    left: tuple[LeftLetter, ...] = ()
     begun: tuple[int, ...] = ()
 
     @property
@@ -116,7 +147,7 @@ class Leaf:
     """A variable that takes at least `least` and at most `most` more events; None: any number.
 
     They are later than the variables `after`; `taken` says that it has its first event. `again` is the number of the
-    policy of its repetition; `until` the variable of its UNTIL.
+    policy of its repetition; `until` the variable of its UNTIL; `watch` is of one that is greedy.
     """
 
     variable: str
@@ -127,6 +158,12 @@ class Leaf:
     again: int = 0
     greedy: bool = False
     until: str | None = None
+    watch: Watch = Watch.NOTHING
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it takes no more events, and needs none."""
+        return self.most == 0 and not self.least
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,95 +220,8 @@ class _Next:
     guards: tuple[Guard, ...]
     rest: Remainder
     step: int = 0
-    left: tuple[Letter, ...] = ()
+    left: tuple[LeftLetter, ...] = ()
     begun: tuple[int, ...] = ()
-
-
-class StepPolicies(list[s.Select | None]):
-    """The policies of steps by their numbers; None, the first, is that of SELECT. Groups are numbered here, too."""
-
-    def __init__(self) -> None:
-        super().__init__([None])
-        self._known: dict[int, int] = {}
-        self._groups: dict[int, int] = {}
-
-    def number(self, node: s.Kleene | s.PolicyStep | s.Group) -> int:
-        """Return the number of the step that a node's policy is of."""
-        if node.policy is None:
-            return 0
-        if id(node) not in self._known:
-            self._known[id(node)] = len(self)
-            self.append(node.policy)
-        return self._known[id(node)]
-
-    def group(self, node: s.Group) -> int:
-        """Return the number of a repeated group."""
-        return self._groups.setdefault(id(node), len(self._groups))
-
-
-def compile_pattern(
-    pattern: s.Pattern, policies: StepPolicies, after: Names = (), groups: tuple[int, ...] = ()
-) -> Remainder:
-    """Return a pattern that stands behind the variables `after` and inside of groups."""
-    match pattern:
-        case s.Single(var=var, optional=optional):
-            return (Leaf(var, after, 0 if optional else 1),)
-        case s.Kleene(var=var, least=least, most=most, greedy=greedy):
-            until = None if pattern.until is None else until_name(var)
-            return (Leaf(var, after, least, most, False, policies.number(pattern), greedy, until),)
-        case s.PolicyStep(pattern=inner):
-            step = policies.number(pattern)
-            return (PartEntry(step, compile_pattern(inner, policies, after, groups)),)
-        case s.Absent(events=events):
-            return (Guard(tuple(map(absent_name, events)), after, groups=groups),)
-        case s.Or(arms=arms):
-            return (Alternation(tuple(compile_pattern(arm, policies, after, groups) for arm in arms)),)
-        case s.And(arms=arms):
-            return (Interleaving(tuple(compile_pattern(arm, policies, after, groups) for arm in arms)),)
-        case s.Group():
-            return _compile_group(pattern, policies, after, groups)
-        case s.Seq(parts=parts):
-            found: Remainder = ()
-            for part in parts:
-                found += compile_pattern(part, policies, after, groups)
-                after = _lasts(part, after)
-            return found
-    raise AssertionError(pattern)
-
-
-def _compile_group(group: s.Group, policies: StepPolicies, after: Names, groups: tuple[int, ...]) -> Remainder:
-    """Return a group: an optional part, or a loop, each of whose iterations is later than the one before."""
-    if not is_repeated(group):
-        return (Alternation((compile_pattern(group.pattern, policies, after, groups), ())),)
-    number = policies.group(group)
-    inside = (*groups, number)
-    first = compile_pattern(group.pattern, policies, after, inside)
-    before = tuple(PreviousIteration(number, str(name)) for name in _lasts(group.pattern, ()))
-    again = compile_pattern(group.pattern, policies, before, inside)
-    least = 0 if s.may_be_empty(group.pattern) else group.least  # an iteration without events leaves no trace
-    return (Loop(number, first, again, least, group.most, 0, policies.number(group)),)
-
-
-def _lasts(pattern: s.Pattern, before: Names) -> Names:
-    """Return the variables that may have the last event up to the end of a pattern, those `before` it included."""
-    match pattern:
-        case s.Single(var=var) | s.Kleene(var=var):
-            own: Names = (var,)
-        case s.Absent():
-            return before
-        case s.Seq(parts=parts):
-            for part in parts:
-                before = _lasts(part, before)
-            return before
-        case s.Or(arms=arms) | s.And(arms=arms):
-            own = tuple(dict.fromkeys(var for arm in arms for var in _lasts(arm, ())))
-        case s.PolicyStep(pattern=inner):
-            return _lasts(inner, before)
-        case s.Group(pattern=inner):
-            own = _lasts(inner, ())
-        case _:
-            raise AssertionError(pattern)
-    return (*before, *own) if s.may_be_empty(pattern) else own
 
 
 def _steps(rest: Remainder) -> list[_Next]:
@@ -279,7 +229,8 @@ def _steps(rest: Remainder) -> list[_Next]:
     if not rest:
         return []
     head, tail = rest[0], rest[1:]
-    steps = [replace(one, rest=one.rest + tail) for one in _head_steps(head)]
+    behind = marked(tail, Watch.NOTHING)
+    steps = [replace(one, rest=one.rest + behind) for one in _head_steps(head)]
     for skipped, left in _head_endings(head):
         for one in _steps(tail):
             steps.append(replace(one, guards=_closed(skipped, one.begun) + one.guards, left=left + one.left))
@@ -301,35 +252,90 @@ def _head_steps(head: Item) -> list[_Next]:
             return [step for arm in arms for step in _steps(arm)]
         case Interleaving(arms=arms):
             return [
-                replace(one, rest=_joined((*before, one.rest, *behind)), guards=one.guards + guards + more)
+                replace(
+                    one, rest=_joined((*way.rest[:i], one.rest, *way.rest[i:])), guards=one.guards + way.guards,
+                    left=one.left + way.left,
+                )
                 for i, arm in enumerate(arms)
                 for one in _steps(arm)
-                for guards, before in _beside(arms[:i])
-                for more, behind in _beside(arms[i + 1 :])
-            ]
+                for way in _each([_of_next(other, _leaf_waiting) for other in (*arms[:i], *arms[i + 1 :])])
+            ]  # fmt: skip
         case Loop():
             return _iteration(head)
         case Guard():
             return []
 
 
-def _beside(arms: tuple[Remainder, ...]) -> list[tuple[tuple[Guard, ...], tuple[Remainder, ...]]]:
-    """Return the ways in which arms of an AND may wait while another one takes an event, each with its guards."""
-    ways = product(*map(_waiting, arms))
-    return [(sum((guards for guards, _ in way), ()), tuple(rest for _, rest in way)) for way in ways]
+class _Way(NamedTuple):
+    """A way in which a rest, or several, may wait while others take an event: what is asked then, and what remains."""
+
+    guards: tuple[Guard, ...]
+    left: tuple[LeftLetter, ...]
+    rest: tuple[Any, ...]
 
 
-def _waiting(rest: Remainder) -> list[tuple[tuple[Guard, ...], Remainder]]:
-    """Return the ways in which a rest may wait while others take an event: with UNTIL a variable may also be over."""
+def _each(ways: list[list[_Way]]) -> list[_Way]:
+    """Return the ways of several together; what remains of each stands in a row."""
+    return [
+        _Way(*(sum(parts, ()) for parts in zip(*some, strict=True)))
+        for some in product([_Way((), (), ())], *([way._replace(rest=(way.rest,)) for way in own] for own in ways))
+    ]
+
+
+def marked(rest: Remainder, watch: Watch) -> Remainder:
+    """Return a rest with one mark at the greedy variables that may come next."""
+    return _of_next(rest, lambda leaf: [_Way((), (), (replace(leaf, watch=watch) if leaf.greedy else leaf,))])[0].rest
+
+
+def _of_next(rest: Remainder, ways: Callable[[Leaf], list[_Way]]) -> list[_Way]:
+    """Return a rest with each choice from the ways of its variables that may come next."""
     if not rest:
-        return [((), rest)]
+        return [_Way((), (), ())]
     head, tail = rest[0], rest[1:]
-    if isinstance(head, Interleaving):
-        return [(guards, _joined(arms) + tail) for guards, arms in _beside(head.arms)]
-    if not isinstance(head, Leaf) or head.until is None or not head.taken or head.most == 0:
-        return [((), rest)]
-    over = (replace(head, most=0),) if head.least else ()
-    return [((Guard((head.until,), (), UntilEvent.AGAIN),), rest), ((), over + tail)]
+    behind = _of_next(tail, ways) if tail and _head_endings(head) else [_Way((), (), tail)]
+    return [way._replace(rest=way.rest[0] + way.rest[1]) for way in _each([_head_of_next(head, ways), behind])]
+
+
+def _head_of_next(head: Item, ways: Callable[[Leaf], list[_Way]]) -> list[_Way]:
+    match head:
+        case Leaf():
+            return ways(head)
+        case Guard():
+            return [_Way((), (), (head,))]
+        case PartEntry(rest=rest):
+            return [way._replace(rest=(replace(head, rest=way.rest),)) for way in _of_next(rest, ways)]
+        case Alternation(arms=arms):
+            return [way._replace(rest=(Alternation(way.rest),)) for way in _each([_of_next(arm, ways) for arm in arms])]
+        case Interleaving(arms=arms):
+            return [way._replace(rest=_joined(way.rest)) for way in _each([_of_next(arm, ways) for arm in arms])]
+        case Loop(first=first):
+            found = _of_next(first, ways)
+            return [_Way(way.guards, _begun(way.left), (replace(head, first=way.rest),)) for way in found]
+
+
+def _leaf_waiting(leaf: Leaf) -> list[_Way]:
+    """Return the ways in which a variable may wait: with UNTIL it may also be over, if greedy its watch may change."""
+    found = [_Way((), (), (leaf,))]
+    if leaf.until is not None and leaf.taken and leaf.most != 0:
+        over = replace(leaf, most=0)
+        found = [
+            _Way((Guard((leaf.until,), (), UntilEvent.AGAIN),), (), (leaf,)),
+            _Way((), (), () if over.is_over and not leaf.greedy else (over,)),
+        ]
+    if not leaf.greedy or leaf.watch in (Watch.SOME, Watch.UNASKED):
+        return found
+    letter = Letter(leaf.variable)
+    if leaf.watch is Watch.TIED:
+        kept = [(Leaving.TOGETHER, Watch.TIED)]
+    else:
+        kept = [(Leaving.WAITS, Watch.NOTHING), (Leaving.WAITS_IN_TIE, Watch.TIED)]
+    marks = [*(((LeftLetter(letter, kind),), watch) for kind, watch in kept), ((), Watch.SOME)]
+    return [_Way(way.guards, left, (replace(way.rest[0], watch=watch),)) for way in found for left, watch in marks]
+
+
+def _begun(left: tuple[LeftLetter, ...]) -> tuple[LeftLetter, ...]:
+    """Return letters as they are when they begin an iteration of one more group."""
+    return tuple(LeftLetter(Letter(name, begins + 1), kind) for (name, begins), kind in left)
 
 
 def _iteration(loop: Loop) -> list[_Next]:
@@ -338,16 +344,15 @@ def _iteration(loop: Loop) -> list[_Next]:
     behind = replace(loop, first=loop.again, least=max(loop.least - 1, 0), most=most, step=loop.again_step)
     found, rest = [], () if most == 0 else (behind,)
     for one in _steps(loop.first):
-        left = tuple(Letter(name, begins + 1) for name, begins in one.left)
         begun, step = (loop.group, *one.begun), one.step or loop.step
-        found.append(replace(one, rest=one.rest + rest, begun=begun, step=step, left=left))
+        found.append(replace(one, rest=one.rest + rest, begun=begun, step=step, left=_begun(one.left)))
     return found
 
 
 def _taken(leaf: Leaf) -> _Next:
     """Return the step by which a variable takes an event."""
     left = None if leaf.most is None else leaf.most - 1
-    again = replace(leaf, least=max(leaf.least - 1, 0), most=left, taken=True)
+    again = replace(leaf, least=max(leaf.least - 1, 0), most=left, taken=True, watch=Watch.NOTHING)
     kind = UntilEvent.AGAIN if leaf.taken else UntilEvent.FIRST
     guards = () if leaf.until is None else (Guard((leaf.until,), (), kind),)
     return _Next(leaf, guards, () if left == 0 else (again,), leaf.again if leaf.taken else 0)
@@ -360,7 +365,9 @@ def _joined(arms: tuple[Remainder, ...]) -> Remainder:
     return left[0] if len(left) == 1 else (Interleaving(left),)
 
 
-_Ending = tuple[tuple[Guard, ...], tuple[Letter, ...]]  # the guards that stay open, and the greedy variables that end
+_Ending = tuple[
+    tuple[Guard, ...], tuple[LeftLetter, ...]
+]  # the guards that stay open, and the greedy variables that end
 
 
 def _endings(rest: Remainder) -> list[_Ending]:
@@ -376,7 +383,7 @@ def _together_ended(ways: list[list[_Ending]]) -> list[_Ending]:
 def _head_endings(head: Item) -> list[_Ending]:
     match head:
         case Leaf(least=least):
-            return [] if least else [((), (Letter(head.variable),) if head.greedy else ())]
+            return [] if least else [((), tuple(LeftLetter(Letter(head.variable), kind) for kind in _questions(head)))]
         case Guard():
             return [((head,), ())]
         case Loop(least=least):
@@ -387,6 +394,15 @@ def _head_endings(head: Item) -> list[_Ending]:
             return [way for arm in arms for way in _endings(arm)]
         case Interleaving(arms=arms):
             return _together_ended([_endings(arm) for arm in arms])
+
+
+def _questions(leaf: Leaf) -> tuple[Leaving, ...]:
+    """Return the questions about a variable that is left."""
+    if not leaf.greedy or leaf.watch is Watch.UNASKED:
+        return ()
+    if leaf.watch is Watch.SOME:
+        return (Leaving.NEVER,)
+    return (Leaving.LEAVES, Leaving.TOGETHER) if leaf.watch is Watch.TIED else (Leaving.LEAVES,)
 
 
 def items_of(rest: Remainder, outer: Loop | None = None) -> Iterator[tuple[Loop | Leaf | Guard, Loop | None]]:
@@ -471,7 +487,8 @@ class LazyAutomaton:
 
     def _open(self, state: int) -> frozenset[str]:
         """Return the variables that may still take an event."""
-        return frozenset(item.variable for item in leaves_and_guards(self._rests[state]) if isinstance(item, Leaf))
+        items = leaves_and_guards(self._rests[state])
+        return frozenset(item.variable for item in items if isinstance(item, Leaf) and not item.is_over)
 
     def _timed(self, state: int) -> frozenset[str]:
         """Return the variables for whose last events the rest of a match still asks when they were."""

@@ -32,6 +32,7 @@ QUERIES = {
     "nested": f"PATTERN SEQ(A a, AND(B b, SEQ(C c, D d)? )+ h[]){{1,2}} k[] WHERE [g] AND b.x != 4 {WINDOWS}",
     "steps": f"PATTERN SEQ(A a, contiguous B+ b[] skip-till-next, C c) WHERE b.x < 9 {WINDOWS}",
     "greedy": f"PATTERN SEQ(A a, B+ b[] skip-till-next greedy, C c) WHERE [g] {WINDOWS}",
+    "greedy_in_and": f"PATTERN SEQ(AND(A+ a[] greedy, SEQ(B+ b[] greedy, C c)), D d) WHERE [g] AND b.x != 4 {WINDOWS}",
     "until": f"PATTERN SEQ(A a, B+ b[] UNTIL (b.x > 6), C c) WHERE [g] {WINDOWS}",
     "so_far": f"PATTERN SEQ(A a, B+ b[]) WHERE [g] AND b[i].x >= AVG(b[..i-1].x) AND COUNT(b) >= 2 {WINDOWS}",
     "not_in": f"PATTERN SEQ(A a, B+ b[]) WHERE [g] AND b[i].x NOT IN (b[..i-1].x) {WINDOWS}",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from tests.compare import assert_same, detect
-from tests.grouping import grouped_case, is_refused
+from tests.grouping import greedy_case, grouped_case, is_refused
 from tests.profiles import examples
 from tests.strategies import Case, best_case, chain_case, general_case
 from trellis.errors import OverflowInCondition, TrellisError
@@ -39,6 +39,19 @@ def test_with_every_clause(drawn: Case) -> None:
 @given(drawn=general_case(most=7, words=True))
 def test_with_policies_of_steps_greedy_and_until(drawn: Case) -> None:
     assert_same(drawn)
+
+
+@examples(100)
+@given(drawn=greedy_case())
+def test_greedy_inside_and(drawn: Case) -> None:
+    _assert_same_or_refused(drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=1500)
+@given(drawn=greedy_case())
+def test_many_more_greedy_inside_and(drawn: Case) -> None:
+    _assert_same_or_refused(drawn)
 
 
 @examples(400)
@@ -112,21 +125,21 @@ def test_many_more_chains(drawn: Case) -> None:
 
 
 @examples(4)
-@given(drawn=st.one_of(general_case(most=7, clauses=True, words=True), grouped_case(clauses=True)))
+@given(drawn=st.one_of(general_case(most=7, clauses=True, words=True), grouped_case(clauses=True), greedy_case()))
 def test_on_spark(spark: SparkSession, drawn: Case) -> None:
-    _assert_same_on_spark(spark, drawn)
+    _assert_same_or_refused(drawn, engine="spark", spark=spark)
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(drawn=st.one_of(general_case(most=7, clauses=True, words=True), grouped_case(clauses=True)))
+@given(drawn=st.one_of(general_case(most=7, clauses=True, words=True), grouped_case(clauses=True), greedy_case()))
 def test_more_on_spark(spark: SparkSession, drawn: Case) -> None:
-    _assert_same_on_spark(spark, drawn)
+    _assert_same_or_refused(drawn, engine="spark", spark=spark)
 
 
-def _assert_same_on_spark(spark: SparkSession, drawn: Case) -> None:
+def _assert_same_or_refused(drawn: Case, **options: Any) -> None:
     try:
-        assert_same(drawn, engine="spark", spark=spark)
+        assert_same(drawn, **options)
     except TrellisError as error:
         if not is_refused(error):
             raise

@@ -250,7 +250,7 @@ def _take(
             return answer
     if move < 0:
         answer = step(
-            tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, 0, fresh
+            tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, False, fresh
         )
         if answer <= FAILS:
             forbids = answer == FAILS and tables[t.NOTS] and not tables[t.GROUPS]

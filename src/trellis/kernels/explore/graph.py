@@ -226,7 +226,20 @@ def _move(tables, columns, programs, lists, scratch, moves, shape, row, variable
             )
     open_ = open_of(tables, lists, scratch, row)
     return step(
-        tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, 0, fresh[variable]
+        tables,
+        columns,
+        programs,
+        lists,
+        scratch,
+        row,
+        open_,
+        variable,
+        event,
+        lo,
+        hi,
+        t.EVERY_STEP,
+        False,
+        fresh[variable],
     )
 
 

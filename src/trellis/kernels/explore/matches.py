@@ -41,8 +41,9 @@ class Scratch(NamedTuple):
         Where loops over sets stand.
     decided
         The terms that wait for no event any more; behind them, the term whose numbers leave 64 bits.
-    nexts, firsts
-        The event that each step selects, and the first that each greedy variable could take.
+    nexts, firsts, barred
+        The event that each step selects, the first that each greedy variable could take, and those that could take
+        what they may not, as bits for each kind of what transitions ask of them.
     before, begun
         A match before an iteration begins, and as it is then.
     """
@@ -58,6 +59,7 @@ class Scratch(NamedTuple):
     decided: np.ndarray
     nexts: np.ndarray
     firsts: np.ndarray
+    barred: np.ndarray
     before: np.ndarray
     begun: np.ndarray
 

@@ -170,10 +170,10 @@ def open_views(tables, lists, row):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, barred, after):
+def step(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, allowed, greedy, after):
     """Write the match `after` a match takes an event; return `HOLDS`, `FAILS`, or what went wrong.
 
-    `allowed` are the steps, as bits, whose policies allow it; `barred` the greedy variables that it may not leave.
+    `allowed` are the steps, as bits, whose policies allow it; `greedy` says that what `scratch.barred` has is heeded.
     """
     last, bit, taken = row[EVENT], 1 << t.at(tables, t.L_BASE, variable), taken_by(tables, row, variable)
     same = last >= 0 and columns[t.SAME_ROW, event] == columns[t.SAME_ROW, last]
@@ -192,7 +192,7 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
         for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
             if t.at(tables, t.A_VARIABLE, k) != variable or (same and t.at(tables, t.A_AFTER, k) & row[TIES]):
                 continue
-            if not allowed & (1 << t.at(tables, t.A_STEP, k)) or t.at(tables, t.A_LEFT, k) & barred:
+            if not allowed & (1 << t.at(tables, t.A_STEP, k)) or (greedy and _is_barred(tables, scratch.barred, k)):
                 continue
             left = _check(tables, columns, programs, lists, scratch, row, after, k, pending, lo, hi)
             if left == DEAD:
@@ -209,6 +209,17 @@ def step(tables, columns, programs, lists, scratch, row, open_, variable, event,
         return NO_ROOM
     shorten(tables, columns, programs, lists, scratch, after, size, (row[TIES] if same else 0) | bit)
     return HOLDS
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _is_barred(tables, barred, transition):
+    """Return whether a greedy variable that a transition leaves, or that waits, could take what it may not."""
+    asked = 3 * transition
+    return (
+        t.at(tables, t.A_LEFT, asked + t.LEAVES) & barred[t.LEAVES]
+        | t.at(tables, t.A_LEFT, asked + t.WAITS) & barred[t.WAITS]
+        | t.at(tables, t.A_LEFT, asked + t.WAITS_IN_TIE) & barred[t.WAITS_IN_TIE]
+    ) != 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)

@@ -52,7 +52,7 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
             if answer == HOLDS:
                 answer = step(
                     tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi,
-                    1 << step_number, 0, fresh[variable],
+                    1 << step_number, False, fresh[variable],
                 )  # fmt: skip
             if answer < 0:
                 return answer - 1
@@ -65,35 +65,45 @@ def _first(tables, columns, programs, lists, scratch, row, open_, variables, ste
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _barred(tables, columns, programs, lists, scratch, row, open_, coming, due, fresh, lo, hi, event, firsts):
-    """Return the greedy variables that could take an event, or an earlier one; below 0, what went wrong."""
-    barred = np.int64(0)
+def _bar(tables, columns, programs, lists, scratch, row, open_, greedy, roaming, due, fresh, lo, hi, event):
+    """Note which greedy variables could take an event that a match takes, or an earlier one.
+
+    Return 0, or what went wrong. `roaming` are the steps, as bits, that need not take the very next event.
+    """
+    firsts, barred, time = scratch.firsts, scratch.barred, columns[t.SAME_ROW, event]
+    barred[t.LEAVES] = barred[t.WAITS] = barred[t.WAITS_IN_TIE] = 0
     for variable in range(tables[t.VARIABLES]):
-        bit = 1 << variable
-        if not tables[t.GREEDY] & coming & bit or firsts[variable] < 0:
+        bit, first = 1 << variable, firsts[variable]
+        if not greedy & bit or first < 0 or first > event:
             continue
-        if columns[t.SAME_ROW, firsts[variable]] < columns[t.SAME_ROW, event] or firsts[variable] == event:
-            barred |= bit
-        elif firsts[variable] < event:  # at the same time as the first: it may be taken, too
-            upto = tables[t.E_UPTO] + variable
-            if columns[upto, event] == columns[upto, event + 1]:
-                continue
-            answer, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
-            if answer == HOLDS:
-                number = asked_terms(tables, scratch, own, variable, due)
-                answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
-            if answer == HOLDS:
-                answer = step(
-                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, t.EVERY_STEP, 0,
-                    fresh[variable],
-                )  # fmt: skip
-            if t.at(tables, t.L_GROUPS, variable):
-                open_of(tables, lists, scratch, row)
-            if answer < 0:
-                return answer
-            if answer == HOLDS:
-                barred |= bit
-    return barred
+        answer = np.int64(HOLDS)
+        if first < event:
+            barred[t.WAITS] |= bit
+            if columns[t.SAME_ROW, first] < time:
+                barred[t.WAITS_IN_TIE] |= bit
+            else:  # at the same time as the first: it may be taken, too
+                upto = tables[t.E_UPTO] + variable
+                if columns[upto, event] == columns[upto, event + 1]:
+                    continue
+                answer, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
+                if answer == HOLDS:
+                    number = asked_terms(tables, scratch, own, variable, due)
+                    answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
+                if answer == HOLDS:
+                    answer = step(
+                        tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, roaming, False,
+                        fresh[variable],
+                    )  # fmt: skip
+                if t.at(tables, t.L_GROUPS, variable):
+                    open_of(tables, lists, scratch, row)
+                if answer < 0:
+                    return answer
+        if answer == HOLDS:
+            barred[t.LEAVES] |= bit
+    barred[t.LEAVES] |= 1 << t.NEVER
+    if time > columns[t.SAME_ROW, row[EVENT]]:
+        barred[t.LEAVES] |= 1 << t.TOGETHER
+    return np.int64(0)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -105,6 +115,7 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
     if begin >= end:
         return 0
     steps, free = np.int64(0), np.int64(0)  # those that may come next, and of them those that may skip any event
+    roaming = np.int64(0)  # those that need not take the very next event
     nexts, firsts = scratch.nexts, scratch.firsts
     first = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(first, lists.ends[row[BRANCHES]], 2):
@@ -113,6 +124,8 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
         nexts[number] = -1
         if not steps & (1 << number):
             continue
+        if t.at(tables, t.A_POLICIES, number) != t.CONTIGUOUS:
+            roaming |= 1 << number
         if last < 0 or t.at(tables, t.A_POLICIES, number) == t.ANY:
             free |= 1 << number
             continue
@@ -120,8 +133,9 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
         nexts[number] = _first(tables, columns, programs, lists, scratch, row, open_, own, number, due, fresh, lo, hi)
         if nexts[number] < -1:
             return nexts[number] + 1
-    greedy = tables[t.GREEDY] & coming if last >= 0 else np.int64(0)
-    for variable in range(variables if greedy else 0):
+    greedy = tables[t.GREEDY] & coming
+    asks = tables[t.GREEDY] != 0 and last >= 0
+    for variable in range(variables if asks else 0):
         firsts[variable] = -1
         for number in range(tables[t.STEPS]):
             own = greedy & (1 << variable) & t.at(tables, t.A_STEP_VARIABLES, number)
@@ -159,19 +173,18 @@ def go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vert
             upto = tables[t.E_UPTO] + variable
             if columns[upto, event] == columns[upto, event + 1]:
                 continue
-            barred = np.int64(0)
-            if greedy:
-                barred = _barred(
-                    tables, columns, programs, lists, scratch, row, open_, greedy, due, fresh, lo, hi, event, firsts
+            if asks:
+                answer = _bar(
+                    tables, columns, programs, lists, scratch, row, open_, greedy, roaming, due, fresh, lo, hi, event
                 )
-                if barred < 0:
-                    return barred
+                if answer < 0:
+                    return answer
                 _, own = _joined_by(tables, columns, programs, lists, scratch, row, variable)
                 number = asked_terms(tables, scratch, own, variable, due)
             answer = meets(tables, columns, programs, lists, scratch, own, variable, event, due, number)
             if answer == HOLDS:
                 answer = step(
-                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, allowed, barred,
+                    tables, columns, programs, lists, scratch, own, open_, variable, event, lo, hi, allowed, asks,
                     fresh[variable],
                 )  # fmt: skip
             if answer == HOLDS:

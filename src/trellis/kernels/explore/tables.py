@@ -26,6 +26,8 @@ ANY, NEXT, CONTIGUOUS = range(3)  # policies
 LATE, TWICE = 1, 2  # terms that wait for an event; that compare two views which may take the same events
 FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
+LEAVES, WAITS, WAITS_IN_TIE = range(3)  # what transitions ask of greedy letters; see `trellis.plan.remainders.Leaving`
+TOGETHER, NEVER = 60, 61  # bits beside those of letters: the event has the time of the last one; it is not taken at all
 HAS_EDGES, IN_GAP = 1, 2  # bits of `EDGED`
 NONE, CONFLICT = -1, -2  # values of registers: nothing, and different values where all should be one
 
@@ -57,11 +59,11 @@ Where no group is repeated letters are the variables."""
 variables `A_AFTER`, and closes guards. Of each state: the variables that may come next, those that are open (may still
 take events), those for whose last time steps and guards ask, those that NOT may still forbid; and the ways in which a
 match may end there, with the guards that stay open. A guard forbids its `A_ABSENTS` behind the last events of
-`A_GUARD_AFTER`, unless it is an UNTIL. Each transition is a step with a number, and leaves greedy letters; each state
-has the steps that may come next, as bits; each step has a policy, and the letters that it may read. Of each state, too,
-the groups that may begin another iteration; of each guard the groups around it, and whether it looks at the iteration
-before that which the transition begins. Transitions read letters; `A_AFTER`, `A_TIMED` and what guards come after are
-variables; those that are open are views.
+`A_GUARD_AFTER`, unless it is an UNTIL. Each transition is a step with a number, and asks three things of greedy
+letters: `A_LEFT` has for each transition three sets of them. Each state has the steps that may come next, as bits; each
+step has a policy, and the letters that it may read. Of each state, too, the groups that may begin another iteration; of
+each guard the groups around it, and whether it looks at the iteration before that which the transition begins.
+Transitions read letters; `A_AFTER`, `A_TIMED` and what guards come after are variables; those that are open are views.
 
 `L_...`, letters: the variable, the views that take its event, the groups of which it begins an iteration, and then the
 views that are emptied, those that are open then, and the slots of registers that are emptied; slots and views that get

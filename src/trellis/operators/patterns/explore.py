@@ -69,7 +69,7 @@ class Room:
             np.zeros(int(compiled.begins[-1]) + 1, np.int64), *compiled.programs.scratch(),
             np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
             np.zeros((max(m.LOOPS, variables, compiled.number(t.BASES)), 4), np.int64), np.zeros(terms + 1, np.int64),
-            np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64),
+            np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64), np.zeros(3, np.int64),
             np.zeros(self.width, np.int64), np.zeros(self.width, np.int64),
         )  # fmt: skip
         self.moves = make_moves(SHAPES, self.width, variables, terms)

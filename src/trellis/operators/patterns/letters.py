@@ -88,7 +88,7 @@ class Alphabet:
         """Return the views that may take events before they are emptied, as bits."""
         levels: dict[str | int, int] = {}  # of variables and groups: what is emptied by no more groups takes events
         for item, outer in items_of(lazy.remainder(state)):
-            if isinstance(item, Guard):
+            if isinstance(item, Guard) or (isinstance(item, Leaf) and item.is_over):
                 continue
             key = item.variable if isinstance(item, Leaf) else item.group
             path = self.paths[item.variable] if isinstance(item, Leaf) else self._around(item)

@@ -20,6 +20,7 @@ from trellis.plan.remainders import (
     Guard,
     LazyAutomaton,
     Leaf,
+    Leaving,
     Letter,
     Loop,
     PreviousIteration,
@@ -82,9 +83,7 @@ class States:
 
     def greedy(self, alphabet: Alphabet) -> int:
         """Return the letters of greedy variables that transitions leave, as bits."""
-        return self._left((letter for one in self.flat for letter in one.left), alphabet)
-
-    def _left(self, letters: Iterable[Letter], alphabet: Alphabet) -> int:
+        letters = (one.letter for transition in self.flat for one in transition.left)
         return bits(alphabet.numbers[letter] for letter in letters if letter in alphabet.numbers)
 
     def tables(self, alphabet: Alphabet) -> dict[int, Ints]:
@@ -129,13 +128,23 @@ class States:
             t.A_GUARD_GROUPS: ints(bits(guard.groups) for guard in guards),
             t.A_GUARD_CLOSING: ints(guard.closing for guard in guards),
             t.A_STEP: ints(one.step for one in flat),
-            t.A_LEFT: ints(self._left(one.left, alphabet) for one in flat),
+            t.A_LEFT: ints(bits(_questions(one, kind, alphabet)) for one in flat for kind in range(t.WAITS_IN_TIE + 1)),
             t.A_STEPS: ints(bits(one.step for one in row) for row in self.transitions),
             t.A_POLICIES: ints(POLICIES[policy or plan.bound.select] for policy in policies),
             t.A_STEP_VARIABLES: ints(
                 bits(alphabet.letter(one) for one in flat if one.step == step) for step in range(len(policies))
             ),
         }
+
+
+def _questions(transition: Transition, kind: int, alphabet: Alphabet) -> Iterator[int]:
+    """Yield the greedy letters of which a transition asks something, and, first of all, what it asks of itself."""
+    for letter, how in transition.left:
+        if how is Leaving.TOGETHER or how is Leaving.NEVER:
+            if kind == t.LEAVES:
+                yield t.TOGETHER if how is Leaving.TOGETHER else t.NEVER
+        elif how == kind and letter in alphabet.numbers:
+            yield alphabet.numbers[letter]
 
 
 def _timed(items: Iterable[tuple[Loop | Leaf | Guard, Loop | None]], bases: Mapping[Any, int]) -> Iterator[Any]:
