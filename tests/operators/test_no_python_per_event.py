@@ -42,6 +42,12 @@ QUERIES = {
     "to last, key": "PATTERN SEQ(A a, B+ b[]) WHERE [part] WITHIN 9 ORDER BY b[1].y % 7 AFTER MATCH SKIP TO LAST b",
     "past last, by a mean": """PATTERN E+ s[] WHERE [part] AND s[i].x > s[i-1].x WITHIN 20 ORDER BY AVG(s.x)
         AFTER MATCH SKIP PAST LAST""",
+    "past last, whole input": "PATTERN AND(A a, B b) WHERE a.x + b.x > 30 AFTER MATCH SKIP PAST LAST",
+    "to last, whole input": "PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND a.x < c.x AFTER MATCH SKIP TO LAST b",
+    "to next, chain": "PATTERN SEQ(A a, B b) WHERE a.x < b.x AFTER MATCH SKIP TO NEXT",
+    "to next, trends": "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any AFTER MATCH SKIP TO NEXT",
+    "best, far": "PATTERN SEQ(A+ a[], B+ b[]) WHERE [part] AND a.x < b.x WITHIN 20 ORDER BY LENGTH DESC LIMIT 5",
+    "best, span": "PATTERN SEQ(A a, B+ b[], C c) WHERE [part] AND b.x > b[i-1].x WITHIN 40 ORDER BY LENGTH DESC LIMIT 5",
 }
 ANSWERS: dict[str, Callable[[Any], Any]] = {
     "count": lambda results: results.count(),
