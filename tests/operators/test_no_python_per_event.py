@@ -47,7 +47,7 @@ QUERIES = {
     "to next, chain": "PATTERN SEQ(A a, B b) WHERE a.x < b.x AFTER MATCH SKIP TO NEXT",
     "to next, trends": "PATTERN E+ s[] WHERE s[i].x > s[i-1].x REPORT any AFTER MATCH SKIP TO NEXT",
     "best, far": "PATTERN SEQ(A+ a[], B+ b[]) WHERE [part] AND a.x < b.x WITHIN 20 ORDER BY LENGTH DESC LIMIT 5",
-    "best, span": "PATTERN SEQ(A a, B+ b[], C c) WHERE [part] AND b.x > b[i-1].x WITHIN 40 ORDER BY LENGTH DESC LIMIT 5",
+    "best, span": "PATTERN SEQ(A a, B+ b[], C c) WHERE [part] AND b.x > b[i-1].x WITHIN 40 ORDER BY LENGTH LIMIT 5",
 }
 ANSWERS: dict[str, Callable[[Any], Any]] = {
     "count": lambda results: results.count(),

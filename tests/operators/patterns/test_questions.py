@@ -168,6 +168,17 @@ def test_few_results_are_found_by_their_ranks(monkeypatch: pytest.MonkeyPatch) -
     assert detect(RISING, LARGE, sizes=sizes).first(3).to_arrow().equals(whole.slice(0, 3))
 
 
+def test_few_results_of_long_spans_are_found_by_their_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph for each start would take longer, though a window of as many events has few edges."""
+    n = 3_000
+    kinds, values = list("AB" * (n // 2)), [i * 37 % 101 for i in range(n)]
+    events = pa.table({"t": range(n), "id": range(n), "k": kinds, "x": values})
+    query = trellis.query("PATTERN SEQ(A a, B+ b[]) WHERE b.x < NEXT(b).x WITHIN 200 LIMIT 20 OFFSET 5")
+    whole = query.detect(events, time="t", event_id="id", type="k", sizes=Sizes(most_picked=0)).to_arrow()
+    monkeypatch.setattr(PatternStructure, "part", None)  # no edges
+    assert query.detect(events, time="t", event_id="id", type="k").to_arrow().equals(whole)
+
+
 def test_windows_without_results_are_not_looked_into() -> None:
     """Ranks of one window are found after those of others, with what was left out for these."""
     trends = detect(f"{TYPED} WITHIN 5 SLIDE 1")

@@ -137,8 +137,9 @@ class PatternOperator(StructuredOperator[PatternStructure]):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
-        indexed = self._unranking
-        if indexed is not None and picks_sooner(self.events, request, self.plan.sizes):
+        indexed, graph = self._unranking, self.plan.positions
+        spans = graph is not None and graph.span
+        if indexed is not None and picks_sooner(self.events, request, self.plan.sizes, spans):
             yield from map(request.made, indexed.at_each(request.ranks()))
             return
         waiting = [one for one in request.ranges if one[1] < one[2]]
