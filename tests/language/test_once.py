@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import trellis
 from trellis.plan.registers import guard_terms_of
@@ -23,3 +27,10 @@ def test_another_query_makes_its_own() -> None:
     bound = trellis.query("PATTERN SEQ(A a, B b) WHERE a.x < b.x").plan().bound
     assert len(guard_terms_of(bound)) == 1
     assert guard_terms_of(replace(bound, conditions=())) == ()
+
+
+def test_the_grammar_is_read_where_nothing_is_cached(tmp_path: Path) -> None:
+    code = "import trellis; print(trellis.query('PATTERN A+ a[] WHERE [k] AND a[i].x > 2 * a[i-1].x WITHIN 1 min'))"
+    empty = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=empty, capture_output=True, text=True, check=True)
+    assert "WITHIN 1 min" in done.stdout

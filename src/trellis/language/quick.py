@@ -87,7 +87,8 @@ def _reduction(rule: Any) -> Reduction:
     )
     name = rule.alias or rule.options.template_source or rule.origin.name
     stays = rule.options.expand1 and not rule.alias
-    return Reduction(len(rule.expansion), rule.origin.name, taken, stays, rule.origin.name.startswith("_"), name)
+    origin = str(rule.origin.name)  # a token of Lark's where the grammar was just read
+    return Reduction(len(rule.expansion), origin, taken, stays, origin.startswith("_"), name)
 
 
 def _scanner(lexer: Any) -> Any:
