@@ -711,10 +711,9 @@ def _absent(draw: Any, absent: Absents) -> s.Absent:
 @st.composite
 def _with_edge(draw: Any, pattern: Any, absent: Absents) -> s.Pattern:
     """Put a NOT at an edge of a pattern: before or behind a SEQ, or an arm of AND or OR, or among the arms of AND."""
-    edges = [s.Single(draw(st.sampled_from(TYPES)), next(absent.names)) for _ in range(draw(among((1, 1, 1, 2))))]
+    edge = draw(_absent(absent))
     if isinstance(pattern, s.And) and draw(integers(0, 2)) == 0:
-        return s.And((*pattern.arms, s.Absent(tuple(edges))))
-    edge = s.Absent((s.Seq(tuple(edges)),) if len(edges) > 1 and draw(EITHER) else tuple(edges))
+        return s.And((*pattern.arms, edge))
     parts = pattern.parts if isinstance(pattern, s.Seq) else (pattern.arms[0],)
     made = s.Seq((edge, *parts) if draw(EITHER) else (*parts, edge))
     return made if isinstance(pattern, s.Seq) else type(pattern)((made, *pattern.arms[1:]))
@@ -837,10 +836,8 @@ def general_conditions(draw: Any, pattern: s.Pattern, clock: Clock, counts: bool
 
     def may_meet(name: str, var: str) -> bool:
         """Tell whether conditions may compare two variables: of one NOT, or of one and of what is around it."""
-        one, other = around[name], around[var]
-        while one and other and one[0] is other[0]:
-            one, other = one[1:], other[1:]
-        return len(one + other) <= 1
+        one, other = sorted((around[name], around[var]), key=len)
+        return all(outer is inner for outer, inner in zip(one, other, strict=False))
 
     names = sorted({leaf.var for leaf in leaves})
     found = []

@@ -119,6 +119,7 @@ class ConditionKind(StrEnum):
     ADJACENT = "adjacent"  # two consecutive events of one Kleene variable
     ACROSS = "across"  # several variables, or fixed events of one
     REST = "rest"  # neighbours mixed with other variables; events so far, and whole variables
+    TOLD = "told"  # never asked: what it names, of what its text tells by name, is compared with what is outside a NOT
 
 
 @dataclass(frozen=True, slots=True)

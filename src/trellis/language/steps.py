@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.absent import absent_at_edge, forbidden_patterns
+from trellis.language.absent import forbidden_patterns
 from trellis.language.bound import AbsentPattern, Column, Condition, ConditionKind, Variable, columns_of, until_name
 from trellis.language.groups import is_repeated
 from trellis.language.printer import condition_text
@@ -85,7 +85,6 @@ def bind_absent_patterns(
     query: s.QuerySyntax, conditions: tuple[Condition, ...], scope: Scope
 ) -> tuple[AbsentPattern, ...]:
     """Return the patterns that NOTs forbid as a whole; refuse conditions that compare two NOTs, or look into one."""
-    _refuse_edges(query.pattern, scope)
     around = dict(_forbidden_by(query.pattern, ()))
     for condition, node in zip(
         conditions, (c for c in query.where if not isinstance(c, s.PartitionClause)), strict=False
@@ -95,35 +94,15 @@ def bind_absent_patterns(
     return forbidden_patterns(query.pattern)
 
 
-def _refuse_edges(pattern: s.Pattern, scope: Scope) -> None:
-    """Refuse NOTs at the edge of a NOT that forbid what has such a NOT itself, or what reaches over a whole AND."""
-    for node in (node for node in s.walk(pattern) if isinstance(node, s.Absent)):
-        for edge in (edge for one in node.events for edge in absent_at_edge(one)):
-            for one in edge.absent.events:
-                if any(True for _ in absent_at_edge(one)):
-                    hint = "Put it between two parts: `NOT(SEQ(A a, NOT(SEQ(NOT(B b), C c)), D d))`."
-                    scope.fail("a NOT at the edge of a NOT forbids what has a NOT at its edge", one, hint)
-                if not (edge.before or edge.behind or isinstance(one, s.Single)):
-                    hint = "Forbid its events each by itself, `NOT(B b, C c)`, or put the NOT before or behind the AND."
-                    what = "a NOT beside the arms of an AND that is forbidden itself forbids more than single events"
-                    scope.fail(what, one, hint)
-
-
 def _refuse_out_of_nots(
     condition: Condition, node: s.Condition, around: dict[str, tuple[int, ...]], scope: Scope
 ) -> None:
-    """Refuse what looks out of two NOTs, or compares more than whole variables with what is outside of one."""
+    """Refuse what compares more than whole variables with what is outside of a NOT."""
     named = sorted(condition.names & around.keys(), key=lambda name: (len(around[name]), name))
     columns = [*columns_of(condition.value)]
-    if any(column.at is not None and len(around[column.var]) > 1 for column in columns if column.var):
-        hint = "Name a variable that takes events."
-        scope.fail(f"`{condition.text}` speaks of iterations of what a NOT inside of NOT forbids", node, hint)
     if not named or around[named[0]] == around[named[-1]]:
         return
-    outer, inner, depth = named[0], named[-1], len(around[named[0]])
-    if len(around[inner]) > depth + 1:
-        what = f"`{condition.text}` compares `{inner}`, which a NOT in NOT forbids, with `{outer}` outside of both"
-        scope.fail(what, node, "Compare it with variables of the NOT around it.")
+    outer, depth = named[0], len(around[named[0]])
     so_far = (s.Which.BEFORE, s.Which.UPTO)
     if any(column.which in so_far and len(around[column.var]) > depth for column in columns if column.var):
         what = f"`{condition.text}` compares events so far, inside NOT, with `{outer}` outside"

@@ -16,7 +16,6 @@ from typing import Any
 
 from trellis.errors import UsageError
 from trellis.language.bound import (
-    AbsentPattern,
     BoundQuery,
     Column,
     Condition,
@@ -34,6 +33,7 @@ from trellis.language.schema import BOOLEAN
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
+from trellis.plan.forbidden import forbidden_paths, of_nots, stated_parts
 from trellis.plan.relation import terms
 from trellis.plan.views import View, ViewedCondition, Views, apart, named, view_text
 
@@ -257,8 +257,12 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT:
             continue
-        for negated, asked in _of_nots(bound, condition, absent):
+        for negated, asked in of_nots(bound, condition, absent):
             viewed = of.of_condition(asked)
+            if condition.kind is ConditionKind.TOLD:
+                if negated == condition.text:
+                    _add_term(found, bound, viewed, viewed.condition.value, absent=negated, stated=True, sets=True)
+                continue
             together = viewed.awaited or viewed.gathered or bound.inside_not & {*condition.variables}
             for value in (viewed.condition.value,) if together else _terms(viewed.condition):
                 _add_term(found, bound, viewed, value, absent=negated)
@@ -284,62 +288,6 @@ def _add_term(
     terms_so_far.append(GuardTerm(len(terms_so_far), condition, value, references, singles=one_event, **more))
 
 
-# --- From inside a NOT to outside -------------------------------------------------------------------------------
-
-
-def _of_nots(bound: BoundQuery, condition: Condition, absent: set[str]) -> Iterator[tuple[str | None, Condition]]:
-    """Yield a condition with what it is asked of that a NOT forbids, if it is: an event, or matches of patterns."""
-    if not bound.inside_not & condition.names:
-        yield next(iter(absent.intersection(condition.variables)), None), condition
-    for whole in compared_from_inside(bound, condition):
-        yield whole.name, replace(condition, value=_of_match(condition.value, bound, whole))
-
-
-def compared_from_inside(bound: BoundQuery, condition: Condition) -> list[AbsentPattern]:
-    """Return the patterns of NOTs some of whose variables, and others outside of these, a condition names.
-
-    There are several where one stands for alternatives; of those that lack a variable it is not asked.
-    """
-    names = condition.names - {""}
-    inside = names & bound.inside_not
-    return [one for one in bound.absent_patterns if inside and one.variables >= inside and not one.variables >= names]
-
-
-def columns_from_inside(bound: BoundQuery, whole: AbsentPattern) -> tuple[Column, ...]:
-    """Return the columns of a NOT's pattern that conditions compare with events outside of it."""
-    asked = (c for c in bound.conditions if whole in compared_from_inside(bound, c))
-    return tuple(
-        dict.fromkeys(column for c in asked for column in columns_of(c.value) if column.var in whole.variables)
-    )
-
-
-def number_in_match(whole: str, name: str) -> int | None:
-    """Return which of these columns has a name as one of a match of the pattern; None if none has it."""
-    return int(name[len(whole) + 1 :]) if name.startswith(f"{whole}\n") else None
-
-
-def _of_match(value: Value, bound: BoundQuery, whole: AbsentPattern) -> Value:
-    """Return a value in which what is named inside of the pattern of a NOT is a column of its match."""
-    inside = columns_from_inside(bound, whole)
-    columns = {column: replace(column, var=f"{whole.name}\n{i}", at=None) for i, column in enumerate(inside)}
-
-    def renamed(value: Value) -> Value:
-        if isinstance(value, Operation):
-            return replace(value, arguments=tuple(map(renamed, value.arguments)))
-        return columns.get(value, value) if isinstance(value, Column) else value
-
-    return renamed(value)
-
-
-def forbidden_paths(bound: BoundQuery) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Yield the patterns that NOTs forbid, and the columns of their matches, with the groups around each NOT."""
-    for one in bound.absent_patterns:
-        inside = next(v for v in bound.variables if v.name in one.variables)
-        path = tuple(group for group in inside.groups if group < len(bound.groups))
-        yield one.name, path
-        yield from ((f"{one.name}\n{i}", path) for i in range(len(columns_from_inside(bound, one))))
-
-
 def stated_terms(
     bound: BoundQuery, stated: Iterable[tuple[Column, ...]], firsts: Iterable[Column]
 ) -> tuple[GuardTerm, ...]:
@@ -350,7 +298,7 @@ def stated_terms(
     found, later = [*guard_terms_of(bound)], Column("\nlater", "", Which.EACH, None, BOOLEAN)
     of = Views(bound, {later.var: ()} | dict(forbidden_paths(bound)))
     for number, columns in enumerate(stated):
-        value = Operation("or", (*_stated(columns), later))
+        value = Operation("or", (*stated_parts(columns), later))
         viewed = of.of_condition(Condition(ConditionKind.REST, (), value, f"NOT {number}"))
         if len(viewed.gathered) > 1:
             raise apart(" and ".join(dict.fromkeys(named(c.var) for c in columns)), (c.var for c in columns))
@@ -360,14 +308,9 @@ def stated_terms(
             over = _without(before, later)
             _add_term(found, bound, over, over.condition.value, result=True, sets=True)
     for first in firsts:
-        viewed = of.of_result(Condition(ConditionKind.REST, (), Operation("or", _stated((first,))), "NOT"))
+        viewed = of.of_result(Condition(ConditionKind.REST, (), Operation("or", stated_parts((first,))), "NOT"))
         _add_term(found, bound, viewed, viewed.condition.value, result=True, stated=True)
     return tuple(found)
-
-
-def _stated(columns: tuple[Column, ...]) -> tuple[Value, ...]:
-    """Return the parts of a condition that is true, and names columns."""
-    return (Constant(True, BOOLEAN), *(Operation("is null", (column,)) for column in columns))
 
 
 def _without(viewed: ViewedCondition, column: Column) -> ViewedCondition:

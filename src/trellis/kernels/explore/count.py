@@ -190,7 +190,7 @@ def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, 
                     continue
                 for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
                     for term in range(tables[t.TERMS]):
-                        if t.at(tables, t.T_ABSENT, term) == t.at(tables, t.A_ABSENTS, a):
+                        if t.at(tables, t.T_ROOT, term) == t.at(tables, t.A_ABSENTS, a):
                             own = t.at(tables, t.T_VARIABLES, term)
                             known &= own & ~bound == 0 and own & open_ == 0
                 if known:

@@ -8,26 +8,30 @@ import numpy as np
 
 from trellis.kernels.arrays import first_at_least, grown
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.iterations import gather
 from trellis.kernels.explore.lists import FULL, keep
 from trellis.kernels.explore.matches import (
+    BACK,
+    BEGIN,
     BOUND,
     BRANCHES,
+    DEAD,
+    END_EVENT,
     EVENT,
     FAILS,
     FOUND,
     GUARD,
     HOLDS,
-    MISFITS,
     NO_ONE,
     NO_ROOM,
+    NODE,
+    OF,
+    SIZE,
     SLOTS,
     TROUBLE,
-    first_forbidden,
     is_filled,
-    last_forbidden,
     low_time,
 )
+from trellis.kernels.explore.nodes import gather, note
 from trellis.kernels.expression.program import FALSE, MISFIT
 from trellis.kernels.jit import njit
 
@@ -69,8 +73,8 @@ def note_matches(
     forbids : ForbiddenTerms
         What is noted of a match.
     rows, tuples, size, used
-        int64 (room, 4 + terms): the first and last event, behind which event the gap around them must begin and beyond
-        which it must not reach, and how many tuples each term tells; int64: these tuples; how many there are of both.
+        int64 (room, `NODE` + terms): the nodes of their trees, each with how many tuples each term tells, those of
+        matches first; int64: these tuples; how many there are of both.
 
     Returns
     -------
@@ -80,8 +84,8 @@ def note_matches(
         Those with the matches of the group; in larger arrays if they need them.
     """
     stated, lo, hi = forbids.stated, groups_lo[group], groups_hi[group]
-    whole_size, whole_used = size, used
-    key = np.empty(4 + stated.shape[0], np.int64)
+    whole_size, whole_used, nodes, terms = size, used, scratch.nodes, stated.shape[0]
+    key, width = np.empty(3 + terms, np.int64), NODE + tables[t.TOLDS]
     for home in range((hi - lo) * tables[t.VARIABLES]):
         vertex = np.int64(graph.heads[home]) - 1
         while vertex >= 0:
@@ -94,29 +98,31 @@ def note_matches(
             for b in range(begin, lists.ends[one[BRANCHES]] if here else 0, 2):
                 state, pending = lists.values[b], lists.values[b + 1]
                 for way in range(t.at(tables, t.A_WAY_BEGINS, state), t.at(tables, t.A_WAY_BEGINS, state + 1)):
-                    status = _find_gap(tables, columns, programs, lists, scratch, one, pending, way, lo, hi, key)
-                    if status == HOLDS:
-                        status = _note(tables, columns, lists, scratch, one, stated, key)
+                    below = _note_below(tables, columns, programs, lists, scratch, one, pending, way, lo, hi, key[1])
+                    status = _note(tables, columns, lists, scratch, one, stated, below, key) if below >= 0 else below
+                    if status in (DEAD, FAILS):
+                        continue
                     if status < 0:
                         return status, rows, tuples, whole_size, whole_used
-                    if status != HOLDS:
-                        continue
-                    if size == rows.shape[0]:
+                    number = below // width
+                    while size + number >= rows.shape[0]:
                         rows = _grown_rows(rows)
-                    rows[size, 0], rows[size, 1] = key[1], one[EVENT]
-                    rows[size, 2], rows[size, 3] = key[2], key[3]
-                    for i in range(stated.shape[0]):
-                        number = key[4 + i]
-                        low, high = lists.ends[number - 1] if number else 0, lists.ends[number]
-                        rows[size, 4 + i] = high - low
-                        for k in range(low, high):
-                            member = lists.values[k]
-                            for v in range(lists.ends[member - 1], lists.ends[member]):
-                                if used == tuples.shape[0]:
-                                    tuples = grown(tuples, used, 2 * used)
-                                tuples[used] = lists.values[v]
-                                used += 1
-                    size += 1
+                    for k in range(number + 1):
+                        rows[size + k, NODE:] = 0
+                    rows[size, OF], rows[size, BEGIN], rows[size, END_EVENT] = NO_ONE, key[1], one[EVENT]
+                    rows[size, SIZE], rows[size, BACK] = number + 1, 0
+                    for i in range(terms):
+                        rows[size, NODE + i], tuples, used = _add_tuples(lists, key[3 + i], tuples, used)
+                    for k in range(number):
+                        for i in range(NODE):
+                            rows[size + 1 + k, i] = nodes[k * width + i]
+                        if not nodes[k * width + BACK]:
+                            rows[size + 1 + k, BACK] = k + 1
+                        for i in range(width - NODE):
+                            rows[size + 1 + k, NODE + terms + i], tuples, used = _add_tuples(
+                                lists, nodes[k * width + NODE + i], tuples, used
+                            )
+                    size += number + 1
             vertex = np.int64(graph.link[vertex]) - 1
     return np.int64(0), rows, tuples, size, used
 
@@ -132,62 +138,77 @@ def _first_event(row, starts):
     return begin
 
 
-@njit(cache=True, nogil=True, _nrt=False)
-def _find_gap(tables, columns, programs, lists, scratch, row, pending, way, lo, hi, key):
-    """Write behind which event the gap around a match must begin, and beyond which it must not reach.
+@njit(cache=True, nogil=True)
+def _add_tuples(lists, number, tuples, used):
+    """Add the tuples of a list; return how many there are, and all of them."""
+    low, high = lists.ends[number - 1] if number else 0, lists.ends[number]
+    for k in range(low, high):
+        member = lists.values[k]
+        for v in range(lists.ends[member - 1], lists.ends[member]):
+            if used == tuples.shape[0]:
+                tuples = grown(tuples, used, 2 * used)
+            tuples[used] = lists.values[v]
+            used += 1
+    return high - low, tuples, used
 
-    Return `HOLDS`, `FAILS` where there is no such gap, or `TROUBLE`. `key` has the first event.
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _note_below(tables, columns, programs, lists, scratch, row, pending, way, lo, hi, first):
+    """Write to `scratch.nodes` what NOTs inside of a match forbid, by its first event; return the size.
+
+    It is `DEAD` where one of them forbids the match in any case, or `NO_ROOM` or `TROUBLE`.
     """
-    begin = columns[t.SAME_ROW, key[1]]
+    begin, until = columns[t.SAME_ROW, first], columns[t.UNTIL_ROW, first]
     furthest = first_at_least(columns[t.UNTIL_ROW], lo, hi, row[EVENT] + 1)
-    low, high = NO_ONE, np.int64(tables[t.EVENTS])
-    start = lists.ends[pending - 1] if pending else 0
-    for i in range(start, lists.ends[pending], GUARD):
-        guard, known = lists.values[i], lists.values[i + 1]
-        if known >= 0:
-            answer = is_filled(
-                tables, columns, programs, lists, scratch, guard, known, lists.values[i + 2], row, lo, hi
-            )
-            if answer != FALSE:
-                return np.int64(TROUBLE if answer == MISFIT else FAILS)
+    size = np.int64(0)
+    for i in range(lists.ends[pending - 1] if pending else 0, lists.ends[pending], GUARD):
+        guard, known, high = lists.values[i], lists.values[i + 1], lists.values[i + 2]
+        if known < NO_ONE:
+            low = lists.ends[FOUND - known - 1]
+            more = lists.ends[FOUND - known] - low
+            if size + more > scratch.nodes.shape[0]:
+                return np.int64(NO_ROOM)
+            for k in range(more):
+                scratch.nodes[size + k] = lists.values[low + k]
+            size += more
             continue
-        if known == NO_ONE:
-            known = last_forbidden(tables, columns, programs, lists, scratch, guard, furthest, lists.values[i + 2], row)
-        if known == MISFITS:
-            return np.int64(TROUBLE)
-        low = max(low, FOUND - known if known < NO_ONE else NO_ONE)
+        if known >= 0 and not t.at(tables, t.A_GUARD_NODES, guard) & t.TOLD:
+            answer = is_filled(tables, columns, programs, lists, scratch, guard, known, high, row, lo, hi)
+            if answer != FALSE:
+                return np.int64(TROUBLE if answer == MISFIT else DEAD)
+            continue
+        low = columns[t.LATER_ROW, known] if known >= 0 else furthest
+        size = note(tables, columns, programs, lists, scratch, guard, row, low, high, known < 0, False, size)
+        if size < 0:
+            return size
     for i in range(t.at(tables, t.A_WAY_GUARD_BEGINS, way), t.at(tables, t.A_WAY_GUARD_BEGINS, way + 1)):
         guard = t.at(tables, t.A_WAY_GUARDS, i)
         after = low_time(tables, columns, guard, row)
-        first = columns[t.LATER_ROW, after] if after >= 0 else begin
-        known = first_forbidden(
-            tables, columns, programs, lists, scratch, guard, first, columns[t.UNTIL_ROW, key[1]], row
-        )
-        if known < 0:
-            return np.int64(TROUBLE)
-        high = min(high, known)
-        if after < 0:
-            known = last_forbidden(tables, columns, programs, lists, scratch, guard, furthest, begin, row)
-            if known == MISFITS:
-                return np.int64(TROUBLE)
-            low = max(low, FOUND - known if known < NO_ONE else NO_ONE)
-    key[2], key[3] = low, high
-    return np.int64(HOLDS if low < begin and high >= columns[t.LATER_ROW, row[EVENT]] else FAILS)
+        whole = after < 0 and t.at(tables, t.A_GUARD_NODES, guard) != 0
+        low = columns[t.LATER_ROW, after] if after >= 0 else furthest if whole else begin
+        size = note(tables, columns, programs, lists, scratch, guard, row, low, until, whole, True, size)
+        if size >= 0 and after < 0 and not whole:  # single events lie before the match, or not
+            size = note(tables, columns, programs, lists, scratch, guard, row, furthest, begin, True, False, size)
+        if size < 0:
+            return size
+    return size
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _note(tables, columns, lists, scratch, row, stated, key):
+def _note(tables, columns, lists, scratch, row, stated, below, key):
     """Write what a match tells, as a list with a mark; return `HOLDS` if it is to be noted, `FAILS`, or `NO_ROOM`."""
-    key[0] = MARK
+    key[0], key[2] = MARK, keep(lists, scratch.nodes, below)
+    if key[2] == FULL:
+        return np.int64(NO_ROOM)
     for i in range(stated.shape[0]):
         known = row[SLOTS + stated[i, 1]] if stated[i, 1] >= 0 else np.int64(0)
         if not stated[i, 2] & ~row[BOUND]:
-            known = gather(tables, columns, lists, scratch, stated[i, 0], max(stated[i, 1], 0), row, known)
+            known = gather(tables, columns, lists, scratch, stated[i, 0], max(stated[i, 1], 0), row, known, NO_ONE)
             if known == FULL:
                 return np.int64(NO_ROOM)
-        key[4 + i] = max(known, 0)
+        key[3 + i] = max(known, 0)
     before = lists.used[0]
-    number = keep(lists, key, 4 + stated.shape[0])
+    number = keep(lists, key, 3 + stated.shape[0])
     if number == FULL:
         return np.int64(NO_ROOM)
     return np.int64(HOLDS if number == before else FAILS)

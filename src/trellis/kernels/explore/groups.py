@@ -10,6 +10,7 @@ from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.forbidden import note_matches
 from trellis.kernels.explore.graph import explore
+from trellis.kernels.explore.matches import NODE
 from trellis.kernels.explore.report import (
     EVERY,
     UNEXTENDABLE,
@@ -75,7 +76,8 @@ def explore_groups(
     group_of, group_end = np.empty(room, np.int32), np.empty(room, np.int32)
     offsets, targets, starts = np.zeros(room, np.int64), np.empty(edge_room, np.int32), np.empty(start_room, np.int32)
     begins = np.zeros((last - first + 1, 3), np.int64)
-    found, tuples = np.empty((64, 4 + forbids.stated.shape[0]), np.int64), np.empty(64, np.int64)
+    told = NODE + forbids.stated.shape[0] + tables[t.TOLDS]
+    found, tuples = np.empty((64, told), np.int64), np.empty(64, np.int64)
     vertex = edge = start = status = matches = used = 0
     group = first
     while group < last:

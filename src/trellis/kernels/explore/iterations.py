@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import FULL, keep, keep_with
+from trellis.kernels.explore.lists import FULL
 from trellis.kernels.explore.matches import (
     BOUND,
     FAILS,
@@ -14,59 +14,13 @@ from trellis.kernels.explore.matches import (
     SLOTS,
     TROUBLE,
     VARIABLE,
-    choose,
-    fill,
     holds,
     is_decided,
 )
+from trellis.kernels.explore.nodes import gather
 from trellis.kernels.explore.progress import open_views
 from trellis.kernels.expression.program import MISFIT, TRUE
 from trellis.kernels.jit import njit
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def gather(tables, columns, lists, scratch, term, slot, row, known):
-    """Return a list of tuples with those that a match adds to it; `known` is its number, or -1; `FULL` without room.
-
-    A tuple has, for each reference of a term that is gathered to a slot, the event or number that it names. Where the
-    term goes over sets, there is one for each choice of members. It is a list itself, and stands in the other by its
-    number.
-    """
-    begin, size = t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1) - t.at(tables, t.T_BEGINS, term)
-    chosen, counters, loops = scratch.events, scratch.counters, 0
-    fill(tables, columns, lists, scratch, term, row, NO_ONE, NO_ONE, chosen)
-    found = max(known, 0)
-    for k in range(t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)):
-        number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
-        if not t.at(tables, t.T_LOOP_GATHERED, k) & (1 << slot):
-            continue
-        first = lists.ends[number - 1] if number > 0 else 0
-        if number <= 0 or lists.ends[number] == first:
-            return found
-        counters[loops, 0], counters[loops, 1], counters[loops, 2], counters[loops, 3] = (
-            first, first, lists.ends[number], k,
-        )  # fmt: skip
-        loops += 1
-    while True:
-        for i in range(loops):
-            choose(tables, lists, term, counters[i, 3], counters[i, 0], chosen)
-        if size > scratch.branches.shape[0]:
-            return FULL
-        for r in range(size):
-            scratch.branches[r] = chosen[begin + r] if t.at(tables, t.T_GATHERED, begin + r) & (1 << slot) else 0
-        one = keep(lists, scratch.branches, size)
-        if one == FULL:
-            return FULL
-        found = keep_with(lists, found, one, scratch.members)
-        i = loops - 1
-        while i >= 0 and found != FULL:
-            counters[i, 0] += 1
-            if counters[i, 0] < counters[i, 2]:
-                break
-            counters[i, 0] = counters[i, 1]
-            i -= 1
-        if i < 0 or found == FULL:
-            return found
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -106,7 +60,7 @@ def begin_iteration(tables, columns, programs, lists, scratch, row, variable):
     for k in range(t.at(tables, t.L_GATHER_BEGINS, variable), t.at(tables, t.L_GATHER_BEGINS, variable + 1)):
         if not t.at(tables, t.L_GATHER_VIEWS, k) & ~row[BOUND]:
             slot, term = t.at(tables, t.L_GATHER_SLOT, k), t.at(tables, t.L_GATHER_TERM, k)
-            known = gather(tables, columns, lists, scratch, term, slot, row, begun[SLOTS + slot])
+            known = gather(tables, columns, lists, scratch, term, slot, row, begun[SLOTS + slot], NO_ONE)
             if known == FULL:
                 return NO_ROOM
             begun[SLOTS + slot] = known

@@ -22,8 +22,9 @@ FAILS, HOLDS = 0, 1
 NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
 NO_ONE = np.int64(-1)  # no event, no variable
 TRACKED = -16  # in place of the last event, less the bits of what was forbidden since; see `bars`
-FOUND = -2  # minus an event: the first time of a NOT whose events are known
+FOUND = -2  # minus an event, or minus a list of nodes: what a NOT whose gap is not known yet forbids
 MISFITS = 1
+NODE, OF, BEGIN, END_EVENT, SIZE, BACK = 5, 0, 1, 2, 3, 4  # numbers of a node of a forbidden match
 GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
 LOOPS = 8
 
@@ -46,6 +47,8 @@ class Scratch(NamedTuple):
         what they may not, as bits for each kind of what transitions ask of them.
     before, begun
         A match before an iteration begins, and as it is then.
+    nodes, told
+        Nodes of what a NOT forbids, and a tuple, that are being made.
     """
 
     events: np.ndarray
@@ -62,6 +65,8 @@ class Scratch(NamedTuple):
     barred: np.ndarray
     before: np.ndarray
     begun: np.ndarray
+    nodes: np.ndarray
+    told: np.ndarray
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------
@@ -152,14 +157,7 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     for k in range(begin, end):
         if takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)) and t.at(tables, t.T_LOOP_KIND, k) <= t.OVER_PAIRS:
             continue
-        if t.at(tables, t.T_LOOP_KIND, k) == t.OVER_FORBIDDEN:
-            own = t.at(tables, t.C_OF_TERM, term) + event
-            first, last = t.at(tables, t.C_BEGINS, own), t.at(tables, t.C_BEGINS, own + 1)
-        else:
-            number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, k)]
-            first, last = lists.ends[number - 1] if number > 0 else 0, lists.ends[max(number, 0)]
-            if number < 0:
-                last = first
+        first, last = members_of(tables, lists, term, k, row, event)
         if first == last:
             return TRUE  # no events, or none that are consecutive
         counters[loops, 0], counters[loops, 1], counters[loops, 2], counters[loops, 3] = first, first, last, k
@@ -181,6 +179,17 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
             i -= 1
         if i < 0:
             return TRUE
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def members_of(tables, lists, term, loop, row, event):
+    """Return where the members of a set that a term goes over begin and end; `event` is what a NOT forbids."""
+    if t.at(tables, t.T_LOOP_KIND, loop) == t.OVER_FORBIDDEN:
+        own = t.at(tables, t.C_OF_TERM, term) + event
+        return t.at(tables, t.C_BEGINS, own), t.at(tables, t.C_BEGINS, own + 1)
+    number = row[SLOTS + t.at(tables, t.T_LOOP_SLOT, loop)]
+    first = lists.ends[number - 1] if number > 0 else np.int64(0)
+    return first, lists.ends[number] if number > 0 else first
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -221,8 +230,10 @@ def is_decidable(tables, guard, low, row, open_):
         return False
     for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
         for term in range(tables[t.TERMS]):
-            if t.at(tables, t.T_ABSENT, term) != t.at(tables, t.A_ABSENTS, a):
+            if t.at(tables, t.T_ROOT, term) != t.at(tables, t.A_ABSENTS, a):
                 continue
+            if t.at(tables, t.T_TOLD, term) >= 0:
+                return False
             for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
                 if t.at(tables, t.T_KIND, r) == t.OF_ABSENT or not open_ & (1 << t.at(tables, t.T_VARIABLE, r)):
                     continue
@@ -241,10 +252,24 @@ def is_decidable(tables, guard, low, row, open_):
 def is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
     """Return whether an event that a guard forbids lies between `low` and `high` (-1: to the edges).
 
-    With `low` below -1 the last such event before the match is known; it counts unless the match ended too late for it.
+    With `low` below -1 it is known what is forbidden; it counts where the match did not end too late for it.
     """
     if low < NO_ONE:
-        return TRUE if columns[t.UNTIL_ROW, FOUND - low] > row[EVENT] else FALSE
+        begin, end = lists.ends[FOUND - low - 1], lists.ends[FOUND - low]
+        first, node, width = (
+            first_at_least(columns[t.UNTIL_ROW], lo, hi, row[EVENT] + 1),
+            np.int64(0),
+            NODE + tables[t.TOLDS],
+        )
+        while begin + node * width < end:
+            answer = forbids(
+                tables, columns, programs, lists, scratch, guard, lists.values, begin, width, node, first,
+                tables[t.EVENTS], row,
+            )  # fmt: skip
+            if answer != FALSE:
+                return answer
+            node += lists.values[begin + node * width + SIZE]
+        return FALSE
     if t.at(tables, t.A_GUARD_UNTIL, guard):
         return _is_found(tables, columns, programs, lists, scratch, guard, low, high, row)
     first = columns[t.LATER_ROW, low] if low >= 0 else lo
@@ -271,11 +296,9 @@ def _is_found(tables, columns, programs, lists, scratch, guard, first, last, row
             if match >= 0:  # the whole of a pattern is forbidden
                 if t.at(tables, t.C_SOONEST, match) >= last:  # what begins here or later ends behind
                     break
-                if t.at(tables, t.C_ENDS, match) >= last or t.at(tables, t.C_HIGHS, match) < last:
+                if t.at(tables, t.C_ENDS, match) >= last:
                     continue
-                if t.at(tables, t.C_LOWS, match) >= first:
-                    continue
-            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
+            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, first, last, row)
             if answer != FALSE:
                 return answer
     return FALSE
@@ -291,21 +314,63 @@ def is_noted(tables, guard, noted):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _is_forbidden(tables, columns, programs, lists, scratch, guard, var, place, row):
-    """Return whether a guard forbids an event of a variable, by its place in the list of those."""
-    for term in range(tables[t.TERMS]):
-        if t.at(tables, t.T_ABSENT, term) != var:
+def _is_forbidden(tables, columns, programs, lists, scratch, guard, var, place, first, last, row):
+    """Return whether a guard forbids, in a gap from `first` to `last`, what has a place in the list of a variable."""
+    match = place - t.at(tables, t.E_BEGINS, tables[t.VARIABLES] + tables[t.ALONE])
+    if match < 0:
+        event = t.at(tables, t.E_USABLE, place)
+        return meets(tables, columns, programs, lists, scratch, guard, var, event, row)
+    root = t.at(tables, t.C_ROOT, match)
+    if root < 0:
+        return TRUE
+    return forbids(
+        tables, columns, programs, lists, scratch, guard, tables, tables[t.C_NODES], NODE, root, first, last, row
+    )
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def meets(tables, columns, programs, lists, scratch, guard, var, event, row):
+    """Return whether an event, or a node by its number, meets the conditions of a variable of NOT (-1: it has none)."""
+    for term in range(tables[t.TERMS] if var >= 0 else 0):
+        if t.at(tables, t.T_ABSENT, term) != var or t.at(tables, t.T_TOLD, term) >= 0:
             continue
         if t.at(tables, t.T_VARIABLES, term) & ~row[BOUND]:
             if t.at(tables, t.A_GUARD_UNTIL, guard):  # it cannot be met; a NOT's condition is not asked then
                 return FALSE
         else:
-            whole = var - tables[t.VARIABLES] >= tables[t.ALONE]
-            event = place - t.at(tables, t.E_BEGINS, var) if whole else t.at(tables, t.E_USABLE, place)
             answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, event)
             if answer != TRUE:
                 return answer
     return TRUE
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def forbids(tables, columns, programs, lists, scratch, guard, values, base, width, root, first, last, row):
+    """Return whether the match at the root of a tree is one in the gap from `first` to `last`.
+
+    It is if it lies in it, its conditions hold, and none of those below it, which NOTs inside of it forbid, is one. The
+    nodes begin at a place of `values`, and each has some numbers: see `NODE`, and `trellis.kernels.explore.tables`.
+    """
+    node = root
+    while True:
+        at, answer = base + node * width, FALSE
+        if values[at + BEGIN] >= first and values[at + END_EVENT] < last:
+            answer = meets(tables, columns, programs, lists, scratch, guard, values[at + OF], node, row)
+        if answer == MISFIT:
+            return answer
+        if answer == TRUE and values[at + SIZE] > 1:
+            node += 1
+            continue
+        while node != root:
+            at = base + node * width
+            above = node - values[at + BACK]
+            following = node + values[at + SIZE]
+            if answer != TRUE and following < above + values[base + above * width + SIZE]:
+                node = following
+                break
+            answer, node = FALSE if answer == TRUE else TRUE, above
+        else:
+            return answer
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -321,9 +386,9 @@ def last_forbidden(tables, columns, programs, lists, scratch, guard, first, last
         begin, end = base + columns[tables[t.E_UPTO] + var, first], base + columns[tables[t.E_UPTO] + var, last]
         for i in range(end - 1, begin - 1, -1):
             match = i - t.at(tables, t.E_BEGINS, tables[t.VARIABLES] + tables[t.ALONE])
-            if match >= 0 and (t.at(tables, t.C_ENDS, match) >= last or t.at(tables, t.C_HIGHS, match) < last):
+            if match >= 0 and t.at(tables, t.C_ENDS, match) >= last:
                 continue
-            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
+            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, first, last, row)
             if answer == MISFIT:
                 return np.int64(MISFITS)
             if answer == TRUE:
@@ -350,7 +415,7 @@ def first_forbidden(tables, columns, programs, lists, scratch, guard, first, las
                 if match < 0 or t.at(tables, t.C_SOONEST, match) >= min(soonest, last):
                     break
                 continue
-            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, row)
+            answer = _is_forbidden(tables, columns, programs, lists, scratch, guard, var, i, first, last, row)
             if answer == MISFIT:
                 return NO_ONE
             if answer == TRUE:

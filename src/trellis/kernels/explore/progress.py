@@ -16,7 +16,6 @@ from trellis.kernels.explore.matches import (
     FOUND,
     GUARD,
     HOLDS,
-    MISFITS,
     NO_ONE,
     NO_ROOM,
     OPENS,
@@ -31,10 +30,10 @@ from trellis.kernels.explore.matches import (
     is_decided,
     is_filled,
     is_noted,
-    last_forbidden,
     low_time,
     taken_by,
 )
+from trellis.kernels.explore.nodes import is_in_reach, note
 from trellis.kernels.explore.running import running
 from trellis.kernels.expression.program import FALSE, MISFIT, TRUE
 from trellis.kernels.jit import njit
@@ -133,7 +132,7 @@ def _forget(tables, row, open_, absent, loops):
         if t.at(tables, t.T_RESULT, term):
             waits = True
         elif of_not:
-            if not absent & (1 << t.at(tables, t.T_ABSENT, term)):
+            if not absent & (1 << t.at(tables, t.T_ROOT, term)):
                 continue
         else:
             movers = own & open_ & (~bound | t.at(tables, t.T_MOVING, term))
@@ -318,16 +317,34 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
                 continue
             if until:
                 low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
-        if low == NO_ONE and closing and (tables[t.SPAN] or tables[t.EDGED] & t.IN_GAP):
-            # how far it reaches depends on where the match ends, or the gap begins
-            low = last_forbidden(tables, columns, programs, lists, scratch, guard, lo, high, scratch.before)
-            if low == MISFITS:
-                return TROUBLE
-            high = low
-            if low == NO_ONE:
+        told = low >= 0 and t.at(tables, t.A_GUARD_NODES, guard) & t.TOLD
+        if closing and (told or (low == NO_ONE and (tables[t.SPAN] or tables[t.EDGED] & t.IN_GAP))):
+            # how far it reaches depends on where the match ends, or the gap begins; or it is compared with others
+            first = columns[t.LATER_ROW, low] if low >= 0 else lo
+            noted = note(
+                tables,
+                columns,
+                programs,
+                lists,
+                scratch,
+                guard,
+                scratch.before,
+                first,
+                high,
+                low < 0,
+                False,
+                np.int64(0),
+            )
+            if noted < 0:
+                return noted
+            if noted == 0:
                 continue
+            number = keep(lists, scratch.nodes, noted)
+            if number == FULL:
+                return NO_ROOM
+            low = high = FOUND - number
         if low < NO_ONE:
-            if columns[t.UNTIL_ROW, FOUND - low] > after[EVENT]:
+            if is_in_reach(tables, columns, lists, FOUND - low, after[EVENT]):
                 if size + GUARD > guards.shape[0]:
                     return NO_ROOM
                 guards[size], guards[size + 1], guards[size + 2] = guard, low, high
@@ -397,7 +414,7 @@ def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
     """Return whether no guard of a way to end is filled; in a gap those at the edges are not looked at."""
     begin, in_gap = lists.ends[pending - 1] if pending else 0, tables[t.EDGED] & t.IN_GAP
     for i in range(begin, lists.ends[pending], GUARD):
-        if in_gap and lists.values[i + 1] < 0:
+        if in_gap and (lists.values[i + 1] < 0 or t.at(tables, t.A_GUARD_NODES, lists.values[i]) & t.TOLD):
             continue
         answer = is_filled(
             tables,

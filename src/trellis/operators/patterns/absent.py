@@ -18,6 +18,7 @@ from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.explore.forbidden import ForbiddenTerms
+from trellis.kernels.explore.matches import BACK, BEGIN, END_EVENT, NODE, OF
 from trellis.language import syntax as s
 from trellis.language.absent import absent_at_edge, forbidden_patterns
 from trellis.language.bound import (
@@ -33,15 +34,9 @@ from trellis.language.bound import (
 from trellis.language.groups import repeated_groups
 from trellis.language.schema import INTEGER
 from trellis.plan.choice import pattern_plan
+from trellis.plan.forbidden import columns_from_inside, number_in_match, root_name, told_condition
 from trellis.plan.plan import Plan
-from trellis.plan.registers import (
-    GuardTerm,
-    Register,
-    RegisterKind,
-    columns_from_inside,
-    number_in_match,
-    stated_terms,
-)
+from trellis.plan.registers import GuardTerm, Register, RegisterKind, stated_terms
 
 PLACE = "\nplace"  # a column that numbers events
 Masks = Mapping[str, NDArray[np.bool_]]
@@ -55,17 +50,19 @@ class ForbiddenMatches:
     ----------
     begins, ends
         Their first and last events, or such that a gap holds one of these if it holds one of the matches.
-    lows, highs
-        The gap must begin behind one event, and must not reach beyond the other.
+    nodes, names
+        int64 (nodes, 5): the matches, each with those below it that NOTs inside of it forbid, as trees one after
+        another, see `trellis.kernels.explore.tables`; the first number of each is the place of the name of what it is a
+        match of, or -1. None, where all that counts is where matches begin and end.
     tuples
-        For each term that compares them with events outside: where the tuples of each begin, and these; see
+        For each term that compares them with events outside: where the tuples of each node begin, and these; see
         `trellis.kernels.explore.iterations`.
     """
 
     begins: Ints
     ends: Ints
-    lows: Ints
-    highs: Ints
+    nodes: Ints = field(default_factory=lambda: np.empty((0, NODE), np.int64))
+    names: tuple[str, ...] = ()
     tuples: Mapping[int, tuple[Ints, Ints]] = field(default_factory=dict)
 
 
@@ -73,30 +70,36 @@ def forbidden_matches(
     plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks, guard_terms: tuple[GuardTerm, ...]
 ) -> ForbiddenMatches:
     """Return the matches of a pattern that a NOT forbids; `guard_terms` are those of the query."""
-    size, stated = len(events), columns_from_inside(plan.bound, absent)
-    if stated or any(True for _ in absent_at_edge(absent.pattern)):
-        return _stated_matches(plan.bound, absent, events, stated, guard_terms)
-    ends = absent_ends(plan, absent, events, usable)
-    return ForbiddenMatches(np.arange(size), ends, np.full(size, -1), np.full(size, size))
+    asked = [one for one in guard_terms if one.absent is not None and root_name(one.absent) == absent.name]
+    if asked or any(True for _ in absent_at_edge(absent.pattern)):
+        return _stated_matches(plan.bound, absent, events, asked)
+    return ForbiddenMatches(np.arange(len(events)), absent_ends(plan, absent, events, usable))
 
 
 def _stated_matches(
-    bound: BoundQuery, absent: AbsentPattern, events: Slice, columns: tuple[Column, ...], terms: tuple[GuardTerm, ...]
+    bound: BoundQuery, absent: AbsentPattern, events: Slice, asked: list[GuardTerm]
 ) -> ForbiddenMatches:
-    """Return the matches with what the terms of the query name of them."""
+    """Return the matches with what the terms of the query name of them, and of what NOTs inside forbid."""
     from trellis.operators.patterns.explore import Exploration  # late: it asks for this
     from trellis.operators.patterns.variables import make_variables
 
     inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
     events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))}, begins=None)
-    asked = [one for one in terms if one.absent == absent.name and _numbers(one)]
-    named = [tuple(cast(Column, _numbered(columns[k], numbers)) for k in _numbers(one)) for one in asked]
+    asked = sorted(asked, key=lambda one: one.absent != absent.name)
+    named = [_named(bound, absent, one, numbers) for one in asked]
+    outer = sum(one.absent == absent.name for one in asked)
     firsts = tuple(Column(v.name, PLACE, s.Which.FIRST, None, INTEGER) for v in inner.variables if not v.absent)
-    own = stated_terms(inner, named, firsts)
+    told = tuple(
+        told_condition(columns, (one.absent or "")[len(absent.name) + 1 :])
+        for one, columns in zip(asked[outer:], named[outer:], strict=True)
+    )
     plan = pattern_plan(inner)
+    plan = replace(plan, bound=replace(inner, conditions=(*inner.conditions, *told)))
+    own = stated_terms(plan.bound, named[:outer], firsts)
     exploration = Exploration(plan, events, replace(make_variables(plan, events), guard_terms=own, in_gap=True))
     compiled = exploration.compiled
-    telling = [one for one in own if one.stated]
+    stating = [one for one in own if one.stated and one.absent is None]
+    telling = [*stating[:outer], *(one for one in own if one.stated and one.absent is not None)]
     slots = {register: slot for slot, register in enumerate(compiled.registers)}
     views = compiled.alphabet.view_numbers
     stated = np.array([
@@ -105,15 +108,29 @@ def _stated_matches(
             slots[Register(RegisterKind.TUPLES, one.gathered[0].name)] if one.gathered else -1,
             sum(1 << views[name] for name in one.named),
         )
-        for one in telling[: len(asked)]
+        for one in telling[:outer]
     ], np.int64).reshape(-1, 3)  # fmt: skip
-    starts = {slots[register] for one in telling[len(asked) :] for r in one.references if (register := one.register(r))}
+    starts = {slots[register] for one in stating[outer:] for r in one.references if (register := one.register(r))}
     asks = ForbiddenTerms(stated, np.array([*starts], np.int64))
     found, tuples = exploration.forbidden(events.groups, asks)
-    order = np.argsort(found[:, 0], kind="stable")
-    told = _tuples(found, tuples, order, [*zip(asked, telling, strict=False)])
-    begins, ends, lows, highs = found[order, :4].T.copy()
-    return ForbiddenMatches(begins, ends, lows, highs, told)
+    roots = found[:, BACK] == 0
+    begun = np.argsort(found[roots, BEGIN], kind="stable")
+    ranks = np.empty(len(begun), np.int64)
+    ranks[begun] = np.arange(len(begun))
+    order = np.argsort(ranks[np.cumsum(roots) - 1], kind="stable")
+    nodes, letters = found[order, :NODE], len(compiled.alphabet.letters)
+    nodes[:, OF] = np.where(nodes[:, BACK] == 0, 0, np.where(nodes[:, OF] < 0, -1, nodes[:, OF] - letters + 1))
+    names = (absent.name, *(f"{absent.name}\n{name}" for name in compiled.alphabet.absent))
+    begins, ends = found[roots][begun][:, [BEGIN, END_EVENT]].T.copy()
+    return ForbiddenMatches(
+        begins, ends, nodes, names, _tuples(found, tuples, order, [*zip(asked, telling, strict=True)])
+    )
+
+
+def _named(bound: BoundQuery, absent: AbsentPattern, one: GuardTerm, numbers: Mapping[int, int]) -> tuple[Column, ...]:
+    """Return the columns of a match, by its own numbers of groups, that a term names."""
+    columns = columns_from_inside(bound, absent, one.absent or "")
+    return tuple(cast(Column, _numbered(columns[k], numbers)) for k in _numbers(one))
 
 
 def _numbers(one: GuardTerm) -> list[int]:
@@ -125,9 +142,9 @@ def _numbers(one: GuardTerm) -> list[int]:
 def _tuples(
     matches: Ints, tuples: Ints, order: Ints, terms: list[tuple[GuardTerm, GuardTerm]]
 ) -> dict[int, tuple[Ints, Ints]]:
-    """Return for each term of the query where the tuples of each match begin, and these, in an order of matches."""
+    """Return for each term of the query where the tuples of each node begin, and these, in an order of nodes."""
     sizes = np.array([len(telling.references) for _, telling in terms], np.int64)
-    counts = matches[:, 4:]
+    counts = matches[:, NODE:]
     first = np.concatenate([[0], np.cumsum(counts * sizes)])[:-1].reshape(counts.shape)
     result = {}
     for i, (asked, telling) in enumerate(terms):
@@ -240,7 +257,7 @@ def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
         conditions=tuple(
             replace(c, value=_numbered(c.value, numbers))
             for c in bound.conditions
-            if c.names and c.names <= absent.variables
+            if c.names and c.names <= absent.variables and c.kind is not ConditionKind.TOLD
         ),
         select=s.Select.ANY, report=s.Report.ANY, having=(), filters=(), returns=(), aggregates=(),
         group_by=(), order_by=(), limit=None, per_window=False, offset=0, limit_per=(), per_event=None,

@@ -70,7 +70,8 @@ class Room:
             np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
             np.zeros((max(m.LOOPS, variables, compiled.number(t.BASES)), 4), np.int64), np.zeros(terms + 1, np.int64),
             np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64), np.zeros(3, np.int64),
-            np.zeros(self.width, np.int64), np.zeros(self.width, np.int64),
+            np.zeros(self.width, np.int64), np.zeros(self.width, np.int64), np.empty(8 * self.lists, np.int64),
+            np.empty(self.lists, np.int64),
         )  # fmt: skip
         self.moves = make_moves(SHAPES, self.width, variables, terms)
         self.due = np.empty(terms + 1, np.int64)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -86,8 +88,8 @@ class States:
         letters = (one.letter for transition in self.flat for one in transition.left)
         return bits(alphabet.numbers[letter] for letter in letters if letter in alphabet.numbers)
 
-    def tables(self, alphabet: Alphabet) -> dict[int, Ints]:
-        """Return the automaton."""
+    def tables(self, alphabet: Alphabet, noted: Mapping[str, int]) -> dict[int, Ints]:
+        """Return the automaton; `noted` are the bits of `A_GUARD_NODES` for what NOTs forbid."""
         plan, lazy, flat = self.plan, self.lazy, self.flat
         bases: dict[Any, int] = {**alphabet.variables}
         bases.update(self.before(alphabet))
@@ -127,6 +129,7 @@ class States:
             t.A_GUARD_UNTIL: ints(guard.until for guard in guards),
             t.A_GUARD_GROUPS: ints(bits(guard.groups) for guard in guards),
             t.A_GUARD_CLOSING: ints(guard.closing for guard in guards),
+            t.A_GUARD_NODES: ints(reduce(or_, (noted.get(name, 0) for name in guard.absent), 0) for guard in guards),
             t.A_STEP: ints(one.step for one in flat),
             t.A_LEFT: ints(bits(_questions(one, kind, alphabet)) for one in flat for kind in range(t.WAITS_IN_TIE + 1)),
             t.A_STEPS: ints(bits(one.step for one in row) for row in self.transitions),

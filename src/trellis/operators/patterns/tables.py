@@ -8,16 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.errors import TrellisError, UsageError
+from trellis.errors import TrellisError
 from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import ProgramTables
 from trellis.events.slice import Slice
 from trellis.kernels.explore import matches
 from trellis.kernels.explore import tables as t
-from trellis.language import syntax as s
+from trellis.kernels.explore.matches import BACK, OF
 from trellis.language.absent import absent_at_edge
 from trellis.language.bound import Reference, WindowKind, columns_of
-from trellis.language.groups import is_repeated
 from trellis.language.once import once
 from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
@@ -25,8 +24,9 @@ from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabe
 from trellis.operators.patterns.register_slots import EventRows, RegisterSlots, sum_overflows
 from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables, variable_codes
+from trellis.plan.forbidden import forbidden_paths, root_name
 from trellis.plan.plan import Plan
-from trellis.plan.registers import LATE, SO_FAR, GuardTerm, Register, RegisterKind, forbidden_paths, guard_terms_of
+from trellis.plan.registers import LATE, SO_FAR, GuardTerm, Register, RegisterKind, guard_terms_of
 from trellis.plan.views import View
 
 Ints = NDArray[np.int64]
@@ -100,20 +100,34 @@ def _tables_of_terms(plan: Plan, guard_terms: tuple[GuardTerm, ...]) -> PlanTabl
             "Say the policy of most steps by SELECT.",
         )
     bound, states = plan.bound, States(plan)
-    _refuse_reaching_back(plan)
     paths = {v.name: v.groups for v in bound.variables} | dict(forbidden_paths(bound))
     alone = [v.name for v in bound.variables if v.absent and v.name not in bound.inside_not]
-    absent = (*alone, *(one.name for one in bound.absent_patterns))
+    roots = (*alone, *(one.name for one in bound.absent_patterns))
+    inner = dict.fromkeys(one.absent for one in guard_terms if one.absent is not None and one.absent not in roots)
+    absent = (*roots, *inner)
+    root_of = {name: name if name in roots else root_name(name) for name in absent}
+    told = {one.number: i for i, one in enumerate(one for one in guard_terms if one.stated and one.absent is not None)}
+    edged = {one.name for one in bound.absent_patterns if any(True for _ in absent_at_edge(one.pattern))}
+    noted = {one.name: t.WHOLE for one in bound.absent_patterns}
+    noted |= {name: noted[name] | t.DEEP for name in (*edged, *map(root_name, inner))}
+    compared = {root_of[one.absent] for one in guard_terms if one.absent is not None and one.number in told}
+    noted |= {name: noted.get(name, 0) | t.DEEP | t.TOLD for name in compared}
     views = (view for one in guard_terms for view in one.views)
     alphabet = make_alphabet(states.flat, variable_codes(bound), paths, absent, views)
     before = states.before(alphabet)
     timed = len(alphabet.variables) + len(before) if plan.automaton.concurrent and absent else 0
     registers = RegisterSlots(guard_terms, alphabet, timed)
     lists = (
-        states.tables(alphabet)
+        states.tables(alphabet, noted)
         | letter_tables(alphabet, registers.slots, before if timed else {})
         | _gathers(guard_terms, alphabet, registers)
         | _terms(guard_terms, alphabet, registers)
+        | {
+            t.T_ROOT: ints(
+                -1 if n is None else alphabet.absent_numbers[root_of[n]] for n in (o.absent for o in guard_terms)
+            ),
+            t.T_TOLD: ints(told.get(one.number, -1) for one in guard_terms),
+        }
         | registers.tables()
     )
     numbers = {
@@ -124,11 +138,12 @@ def _tables_of_terms(plan: Plan, guard_terms: tuple[GuardTerm, ...]) -> PlanTabl
         t.GREEDY: states.greedy(alphabet),
         t.STEPS: len(plan.automaton.policies),
         t.WIDTH: matches.SLOTS + registers.width,
-        t.NOTS: len(absent),
+        t.NOTS: len(roots),
         t.RESULTS: sum(one.result for one in guard_terms),
         t.GROUPS: len(bound.groups),
         t.ALONE: len(alone),
-        t.EDGED: t.HAS_EDGES * any(True for one in bound.absent_patterns for _ in absent_at_edge(one.pattern)),
+        t.TOLDS: len(told),
+        t.EDGED: t.HAS_EDGES * bool(edged),
     }
     return PlanTables(guard_terms, alphabet, registers, lists, numbers)
 
@@ -147,29 +162,16 @@ def compile_tables(plan: Plan, events: Slice, variables: Variables) -> PatternTa
     begins, rows = known.lists[t.T_BEGINS], EventRows(len(events))
     buckets, bucket_rows = bucket_tables(guard_terms, programs, variables, known.alphabet, begins)
     kinds = known.registers.rows(events.columns, rows)
-    times = _events(events, variables, known.alphabet, rows)
+    names = [*(one.variable for one in known.alphabet.letters), *known.alphabet.absent[: known.numbers[t.NOTS]]]
+    times = _events(events, variables, names, rows)
     rows.add(t.B_BUCKET, bucket_rows)
     own = {t.EVENTS: len(events), t.EDGED: known.numbers[t.EDGED] + t.IN_GAP * variables.in_gap}
     tables = t.pack(
         {**known.numbers, **own, **rows.first},
-        {**known.lists, t.R_KIND: kinds, **times, **_forbidden(variables, guard_terms), **buckets},
+        {**known.lists, t.R_KIND: kinds, **times, **_forbidden(variables, guard_terms, known.alphabet), **buckets},
     )
     slots = tuple(known.registers.slots)
     return PatternTables(tables, rows.matrix(), programs, guard_terms, slots, begins, known.alphabet)
-
-
-def _refuse_reaching_back(plan: Plan) -> None:
-    """Refuse a NOT whose gap begins later as a match goes on, if what it forbids begins with another NOT."""
-    groups = (node for node in s.walk(plan.bound.pattern) if is_repeated(node))
-    inside = {id(node) for group in groups for node in s.walk(group)}
-    first = (e.absent for e in absent_at_edge(plan.bound.pattern) if not e.before and id(e.absent) in inside)
-    if plan.bound.window.kind is WindowKind.SPAN and any(
-        not edge.before for absent in first for one in absent.events for edge in absent_at_edge(one)
-    ):
-        raise UsageError(
-            "a NOT at the beginning of a repeated group forbids what begins with a NOT, while WITHIN has no SLIDE",
-            "Say WITHIN ... SLIDE, or put an event before the group.",
-        )
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------
@@ -296,7 +298,9 @@ def _loops(one: GuardTerm, codes: Mapping[str, int], registers: RegisterSlots) -
         )
         for register in dict.fromkeys(plain)
         if register is not None and register.kind in LOOPS
-    ] + [(0, 0, t.OVER_FORBIDDEN, 0)] * any(r.var != one.absent and one.is_forbidden(r.var) for r in one.references)
+    ] + [(0, 0, t.OVER_FORBIDDEN, int(one.stated))] * any(
+        r.var != one.absent and one.is_forbidden(r.var) for r in one.references
+    )
 
 
 def _needs(one: GuardTerm, codes: Mapping[str, int], registers: RegisterSlots) -> list[tuple[int, int, int]]:
@@ -342,7 +346,7 @@ def _gathers(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: 
 # --- Events -----------------------------------------------------------------------------------------------------
 
 
-def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: EventRows) -> dict[int, Ints]:
+def _events(events: Slice, variables: Variables, names: list[str], rows: EventRows) -> dict[int, Ints]:
     size = len(events)
     places = np.arange(size)
     changes = np.ones(size, np.bool_)
@@ -353,7 +357,6 @@ def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: Event
     same = np.maximum.accumulate(np.where(changes, places, 0))
     starts = np.append(np.flatnonzero(changes), size)
     later = starts[np.searchsorted(starts, places, side="right")]
-    names = [*(one.variable for one in alphabet.letters), *alphabet.absent]
     masks = [
         np.bincount(variables.ends[n].begins, minlength=size) if n in variables.ends else variables.usable[n]
         for n in names
@@ -368,24 +371,33 @@ def _events(events: Slice, variables: Variables, alphabet: Alphabet, rows: Event
     return {t.E_BEGINS: begins, t.E_USABLE: np.concatenate([*lists, np.empty(0, np.int64)])}
 
 
-def _forbidden(variables: Variables, guard_terms: tuple[GuardTerm, ...]) -> dict[int, Ints]:
-    """Return the matches of patterns that NOTs forbid as a whole, and what terms name of them."""
+def _forbidden(variables: Variables, guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet) -> dict[int, Ints]:
+    """Return the matches of patterns that NOTs forbid as a whole, their nodes, and what terms name of these."""
     every = [*variables.ends.values()]
     of_term, first = np.full(len(guard_terms), -1, np.int64), np.zeros(len(guard_terms), np.int64)
-    begins, tuples, places, size = [], [np.empty(0, np.int64)], 0, 0
+    begins, tuples, places, size, count = [], [np.empty(0, np.int64)], 0, 0, 0
+    nothing = [np.empty(0, np.int64)]
+    roots, nodes = [*nothing], [*nothing]
     for found in every:
         for number, (own, members) in found.tuples.items():
-            of_term[number], first[number] = places, size
+            of_term[number], first[number] = places - count, size
             begins.append(own)
             tuples.append(members)
             places += len(own)
             size += len(members)
-    nothing = [np.empty(0, np.int64)]
+        own_nodes = found.nodes.copy()
+        own_nodes[:, OF] = ints([*(alphabet.absent_numbers.get(name, -1) for name in found.names), -1])[
+            own_nodes[:, OF]
+        ]
+        (at,) = np.nonzero(own_nodes[:, BACK] == 0)
+        roots.append(at + count if len(own_nodes) else np.full(len(found.ends), -1))
+        nodes.append(own_nodes.ravel())
+        count += len(own_nodes)
     return {
         t.C_ENDS: np.concatenate([one.ends for one in every] or nothing),
         t.C_SOONEST: np.concatenate([np.minimum.accumulate(one.ends[::-1])[::-1] for one in every] or nothing),
-        t.C_LOWS: np.concatenate([one.lows for one in every] or nothing),
-        t.C_HIGHS: np.concatenate([one.highs for one in every] or nothing),
+        t.C_ROOT: np.concatenate(roots),
+        t.C_NODES: np.concatenate(nodes),
         t.C_OF_TERM: of_term,
         t.C_BEGINS: np.concatenate(begins or nothing),
         t.C_FIRST: first,
