@@ -51,7 +51,7 @@ def compared_from_inside(bound: BoundQuery, condition: Condition) -> list[tuple[
 
 
 def _innermost(pattern: s.Pattern, names: frozenset[str]) -> Iterator[tuple[str, ...]]:
-    """Yield what NOTs inside of a pattern forbid that has some of the names, and no NOT in it has: the way to it."""
+    """Yield the ways, by names, through NOTs inside of a pattern to the innermost that has some of the names."""
     inner = [(one, frozenset(names_in(one))) for one in s.absent_patterns(pattern)]
     inside = names & frozenset().union(*(own for _, own in inner))
     if not inside:

@@ -1,4 +1,4 @@
-"""What a NOT forbids, noted for later as trees of matches: while the gap, or what they are compared with, is not known.
+"""Trees of matches that a NOT forbids, noted while the gap, or something that they are compared with, is not known.
 
 The root of a tree is a match of what the NOT forbids; below each node are the matches that NOTs inside of it forbid.
 See `trellis.kernels.explore.matches.forbids`.
