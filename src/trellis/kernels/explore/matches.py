@@ -47,8 +47,8 @@ class Scratch(NamedTuple):
         what they may not, as bits for each kind of what transitions ask of them.
     before, begun
         A match before an iteration begins, and as it is then.
-    nodes, told
-        Nodes of what a NOT forbids, and a tuple, that are being made.
+    nodes, parts
+        Nodes of what a NOT forbids, and the parts of a tuple, that are being made.
     """
 
     events: np.ndarray
@@ -66,7 +66,7 @@ class Scratch(NamedTuple):
     before: np.ndarray
     begun: np.ndarray
     nodes: np.ndarray
-    told: np.ndarray
+    parts: np.ndarray
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------

@@ -58,11 +58,11 @@ def gather(tables, columns, lists, scratch, term, slot, row, known, event):
     while True:
         for i in range(loops):
             choose(tables, lists, term, counters[i, 3], counters[i, 0], chosen)
-        if size > scratch.told.shape[0]:
+        if size > scratch.parts.shape[0]:
             return FULL
         for r in range(size):
-            scratch.told[r] = chosen[begin + r] if t.at(tables, t.T_GATHERED, begin + r) & (1 << slot) else 0
-        one = keep(lists, scratch.told, size)
+            scratch.parts[r] = chosen[begin + r] if t.at(tables, t.T_GATHERED, begin + r) & (1 << slot) else 0
+        one = keep(lists, scratch.parts, size)
         if one == FULL:
             return FULL
         found = keep_with(lists, found, one, scratch.members)

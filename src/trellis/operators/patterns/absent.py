@@ -77,7 +77,7 @@ def forbidden_matches(
 
 
 def _stated_matches(
-    bound: BoundQuery, absent: AbsentPattern, events: Slice, asked: list[GuardTerm]
+    bound: BoundQuery, absent: AbsentPattern, events: Slice, terms: list[GuardTerm]
 ) -> ForbiddenMatches:
     """Return the matches with what the terms of the query name of them, and of what NOTs inside forbid."""
     from trellis.operators.patterns.explore import Exploration  # late: it asks for this
@@ -85,7 +85,7 @@ def _stated_matches(
 
     inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
     events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))}, begins=None)
-    asked = sorted(asked, key=lambda one: one.absent != absent.name)
+    asked = sorted(terms, key=lambda one: one.absent != absent.name)
     named = [_named(bound, absent, one, numbers) for one in asked]
     outer = sum(one.absent == absent.name for one in asked)
     firsts = tuple(Column(v.name, PLACE, s.Which.FIRST, None, INTEGER) for v in inner.variables if not v.absent)
