@@ -323,6 +323,9 @@ def _is_forbidden(tables, columns, programs, lists, scratch, guard, var, place, 
     root = t.at(tables, t.C_ROOT, match)
     if root < 0:
         return TRUE
+    at = tables[t.C_NODES] + NODE * root
+    if tables[at + SIZE] == 1:
+        return meets(tables, columns, programs, lists, scratch, guard, tables[at + OF], root, row)
     return forbids(
         tables, columns, programs, lists, scratch, guard, tables, tables[t.C_NODES], NODE, root, first, last, row
     )
@@ -355,7 +358,15 @@ def forbids(tables, columns, programs, lists, scratch, guard, values, base, widt
     while True:
         at, answer = base + node * width, FALSE
         if values[at + BEGIN] >= first and values[at + END_EVENT] < last:
-            answer = meets(tables, columns, programs, lists, scratch, guard, values[at + OF], node, row)
+            below, answer = node + 1, TRUE
+            while answer == TRUE and below < node + values[at + SIZE]:  # those of which nothing is asked come first
+                one = base + below * width
+                in_gap = values[one + BEGIN] >= first and values[one + END_EVENT] < last
+                if in_gap and values[one + OF] < 0 and values[one + SIZE] == 1:
+                    answer = FALSE
+                below += values[one + SIZE]
+            if answer == TRUE:
+                answer = meets(tables, columns, programs, lists, scratch, guard, values[at + OF], node, row)
         if answer == MISFIT:
             return answer
         if answer == TRUE and values[at + SIZE] > 1:
