@@ -28,10 +28,11 @@ T = TypeVar("T")
 class SkippingOperator(QueryOperator):
     """The results of an operator that AFTER MATCH keeps, group by group; there is at most one for each first event.
 
-    Where the results are paths of a graph, those that are kept are followed one after another, and no other is looked
-    at. Elsewhere the results are listed, unless a group has very many. Then ranks tell: as they go by the first event,
-    the results that begin too early are one range of ranks, the end of which is looked for by bisection. Only where
-    ORDER BY has keys that cannot be searched by are the results of one first event listed to choose the one.
+    Without ORDER BY a join or sequence walks to the first result of each first event. Where the results are paths of a
+    graph, or of the index, those that are kept are followed one after another, and no other is looked at. Elsewhere the
+    results are listed, unless a group has very many. Then ranks tell: as they go by the first event, the results that
+    begin too early are one range of ranks, the end of which is looked for by bisection. Only where ORDER BY has keys
+    that cannot be searched by are the results of one first event listed to choose the one.
 
     Parameters
     ----------
