@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -62,3 +62,54 @@ def test_other_versions_of_numba_are_left_alone(monkeypatch: pytest.MonkeyPatch)
     before = types.BaseFunction.get_call_type
     with shortcuts.quicker():
         assert types.BaseFunction.get_call_type is before
+
+
+class Room(NamedTuple):
+    """Arrays to work in, as those of kernels."""
+
+    read: np.ndarray
+    written: np.ndarray
+    sizes: np.ndarray
+
+
+Room.__module__ = "trellis.kernels"  # only those of Trellis are passed by their place
+
+
+@jit.njit
+def _swapped(room: Any) -> Any:
+    return Room(room.written, room.read, room.sizes)
+
+
+@jit.njit
+def _write(room: Any, value: Any) -> Any:
+    for place in range(room.sizes[0]):
+        room.written[place] += room.read[place] * value
+    return room.sizes[0]
+
+
+@jit.njit(inline="always")
+def _pass_on(room: Any, value: Any) -> Any:
+    given = room
+    return _write(given, value)
+
+
+def _work(room: Any, rounds: Any) -> Any:
+    """Pass on what was given, what is made, and a variable that is one or the other."""
+    total = _write(room, 1)
+    for turn in range(rounds):
+        total += _pass_on(room, 2)
+        used = room
+        if turn % 2:
+            used = _swapped(room)
+        total += _write(used, 1) + _pass_on(used, 1)
+    return total
+
+
+def test_large_tuples_are_passed_by_their_place() -> None:
+    rooms = [Room(np.arange(1, 5), np.zeros(4, np.int64), np.array([4])) for _ in range(2)]
+    work = jit.njit(_work)
+    assert work(rooms[0], 4) == work.py_func(rooms[1], 4) == 52
+    assert [one.tolist() for one in rooms[0]] == [one.tolist() for one in rooms[1]]
+    assert rooms[0].read.tolist() != [1, 2, 3, 4]
+    inner = _write.overloads[_write.signatures[0]].fndesc
+    assert len(work.targetctx.get_arg_packer(inner.argtypes).argument_types) == 2

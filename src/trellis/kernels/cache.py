@@ -137,7 +137,7 @@ class _Shipped(_OwnCacheFile):
 
     def _save_data(self, name: str, data: Any) -> None:
         with self._open_for_write(self._data_path(name)) as file:
-            file.write(zlib.compress(self._dump(data), 9))
+            file.write(zlib.compress(self._dump(data)))
 
 
 @contextmanager

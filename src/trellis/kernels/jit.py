@@ -54,11 +54,11 @@ class KernelFlags(compiler.Flags):
         return hash((self.nrt, self.error_model))
 
 
-class InnerLibrary(JITCodeLibrary):
-    """Code that is linked into that of an entry and never runs by itself."""
+class _Library(JITCodeLibrary):
+    """Code of a kernel."""
 
     def _optimize_functions(self, module: Any) -> None:
-        """Make functions small, so that there is less to link; the entry optimises them."""
+        """Make functions small, so that there is less to link; what is linked is optimised as a whole."""
         module.data_layout = self._codegen._data_layout
         builder, passes = self._codegen._pass_builder(), create_new_function_pass_manager()
         passes.add_sroa_pass()
@@ -68,6 +68,10 @@ class InnerLibrary(JITCodeLibrary):
         for function in module.functions:
             if not function.is_declaration:
                 passes.run(function, builder)
+
+
+class InnerLibrary(_Library):
+    """Code that is linked into that of an entry and never runs by itself."""
 
     def finalize(self) -> None:
         """Leave linking and optimising to the entry, which sees how the code is used."""
@@ -85,7 +89,7 @@ class InnerLibrary(JITCodeLibrary):
         return module
 
 
-class EntryLibrary(JITCodeLibrary):
+class EntryLibrary(_Library):
     """Code that runs, with all that it calls."""
 
     def finalize(self) -> None:

@@ -1,9 +1,9 @@
 """Ways round what Numba repeats while it compiles, for as long as a kernel is compiled; the code is the same.
 
 Numba asks for the type of each `+` and each `values[i]` anew, by trying all that it knows for these, and looks through
-all instructions of a function after each of its passes, for variables that only generators need. Much of what it then
-writes is for cases that kernels do not have: see `trellis.kernels.items`. It is only left out in the versions of Numba
-that this was written for.
+all instructions of a function after each of its passes, for variables that only generators need, and for each variable
+that is assigned twice. Much of what it then writes is for cases that kernels do not have: see `trellis.kernels.items`
+and `trellis.kernels.tuples`. It is only left out in the versions of Numba that this was written for.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ from typing import Any
 import numba
 from numba.core import (
     base,
+    callconv,
     compiler_machinery,
     errors,
     inline_closurecall,
     ir,
     lowering,
     postproc,
+    ssa,
     targetconfig,
     transforms,
     types,
@@ -31,6 +33,7 @@ from numba.core.runtime.context import NRTContext
 from numba.np import arrayobj
 
 from trellis.kernels.items import get_meminfos, lower_getitem, lower_setitem, refuse_shape
+from trellis.kernels.tuples import decorate_function, lower_expression, store_variable
 
 VERSIONS = ("0.68.",)
 
@@ -42,7 +45,10 @@ _run: Any = postproc.PostProcessor.run
 
 _get_size: Any = base.BaseContext.get_abi_sizeof
 
+_make_single: Any = ssa._run_ssa
+
 _known: dict[Any, tuple[Any, Any]] = {}
+_named: dict[int, set[str]] = {}
 _sizes: dict[str, int] = {}
 
 
@@ -130,11 +136,29 @@ def _run_pass(self: Any, index: int, step: Any, state: Any) -> None:
     step.analysis = self._analysis
     with _in_pass("Pass {name}", name=step.name()):
         changed = [step.run_initialization(state), step.run_pass(state), step.run_finalizer(state)]
-    if compiler_machinery._pass_registry.get(type(step)).mutates_CFG:
-        if any(changed):
-            postproc.PostProcessor(state.func_ir).run()
+    if any(changed) and compiler_machinery._pass_registry.get(type(step)).mutates_CFG:
+        postproc.PostProcessor(state.func_ir).run()
+
+
+def _assign_once(blocks: Any) -> Any:
+    """Give variables that are assigned several times a name for each."""
+    _named.clear()
+    return _make_single(blocks)
+
+
+def _rewrite_blocks(blocks: Any, states: Any, handler: Any) -> Any:
+    """Rewrite the statements of a function for one of those variables; only of the blocks that name it."""
+    found = {}
+    for label, block in blocks.items():
+        if label not in _named:
+            _named[label] = {one.name for statement in block.body for one in statement.list_vars()}
+        if states["varname"] in _named[label]:
+            states["label"], states["block"] = label, block
+            found[label] = ir.Block(block.scope, block.loc)
+            found[label].body = list(ssa._run_ssa_block_pass(states, block, handler))
         else:
-            state.func_ir.blocks = transforms.canonicalize_cfg(state.func_ir.blocks)
+            found[label] = block
+    return found
 
 
 class _Copies:
@@ -155,10 +179,15 @@ _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (ir.Inst, "_rec_list_vars", _list_variables),
     (postproc.PostProcessor, "run", _process),
     (compiler_machinery.PassManager, "_runPass", _run_pass),
+    (ssa, "_run_ssa", _assign_once),
+    (ssa, "_run_block_rewrite", _rewrite_blocks),
     (base, "_has_loc", cache(base._has_loc)),
     (base.BaseContext, "get_abi_sizeof", _size_of),
     (lowering.Lower, "lower_getitem", lower_getitem),
     (lowering.Lower, "lower_setitem", lower_setitem),
+    (lowering.Lower, "storevar", store_variable),
+    (lowering.Lower, "lower_expr", lower_expression),
+    (callconv.CPUCallConv, "decorate_function", decorate_function),
     (NRTContext, "get_meminfos", get_meminfos),
     (inline_closurecall, "copy", _Copies()),
     (arrayobj, "raise_with_shape_context", refuse_shape),
