@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.archive.events import numbers
-from trellis.archive.filters import Filters, Ints, Slices, coded, hashes_of
+from trellis.archive.filters import Filters, Ints, Records, Slices, coded, hashes_of
 from trellis.archive.keys import PAIR, LeafKeys, pair_items
 from trellis.archive.store import Manifest
 from trellis.archive.values import fill_ranges, join_ranges, range_fields, value_items
@@ -45,7 +45,7 @@ class Chunk:
         Whether some have none.
     """
 
-    entries: np.ndarray
+    entries: Records
     tile: int
     tiles: list[Slices]
     keys: LeafKeys
@@ -94,7 +94,7 @@ def chunk_of(table: pa.Table, first: int, manifest: Manifest) -> Chunk:
     return Chunk(_entries(table, first, manifest), tile, filters.tiles, keys, keyless)
 
 
-def _entries(table: pa.Table, first: int, manifest: Manifest) -> np.ndarray:
+def _entries(table: pa.Table, first: int, manifest: Manifest) -> Records:
     times, capacity = numbers(table[manifest.time]), manifest.capacity
     leaf = (first + np.arange(len(times))) // capacity
     begins = np.flatnonzero(np.diff(leaf, prepend=-1))
@@ -124,7 +124,7 @@ class Contents:
     """
 
     capacity: int
-    entries: np.ndarray
+    entries: Records
     filters: Filters
     keys: LeafKeys
     keyless: bool = False
@@ -155,7 +155,7 @@ class Contents:
         self.keyless |= chunk.keyless
         return set(range(chunk.tile, chunk.tile + len(chunk.tiles)))
 
-    def only(self, places: Ints, entries: np.ndarray, rows: Slices) -> Contents:
+    def only(self, places: Ints, entries: Records, rows: Slices) -> Contents:
         """Return the contents in which the entries at `places` stay, and others replace the rest."""
         filters = self.filters
         chosen = np.concatenate([self.entries[places], entries.astype(self.entries.dtype)])
@@ -172,7 +172,7 @@ class Contents:
         leaves: Ints = self.entries["at"] // self.capacity
         return leaves
 
-    def _keys_of(self, entries: np.ndarray) -> LeafKeys:
+    def _keys_of(self, entries: Records) -> LeafKeys:
         """Return the keys with the leaves that entries begin with."""
         pairs, leaves = self.keys.pairs, entries["at"] // self.capacity
         place = np.searchsorted(leaves, pairs["leaf"], side="right") - 1

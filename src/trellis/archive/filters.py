@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from trellis.kernels.bloom import filters as kernel
 
 Ints = NDArray[np.int64]
 Slices = NDArray[np.uint64]
+Records = Any
+"""A structured array, of leaves or nodes: NumPy's types say nothing of its fields, and take long to check."""
 
 
 def hashes_of(texts: pa.Array) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, coded, distinct_pairs, hashes_of
+from trellis.archive.filters import Filters, Records, coded, distinct_pairs, hashes_of
 from trellis.archive.step_sequences import StepSequence, plain
 from trellis.kernels.bloom import filters as kernel
 
@@ -26,7 +26,7 @@ class LeafKeys:
     """The keys of a history, as text, and the pairs of a leaf and a key in it, sorted."""
 
     values: pa.Array
-    pairs: np.ndarray
+    pairs: Records
 
     @classmethod
     def none(cls) -> LeafKeys:

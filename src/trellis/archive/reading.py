@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from trellis.archive.filters import Records
 from trellis.archive.leaves import Flags, Ints
 from trellis.archive.store import Manifest, UnreadableError, check_events, load_names
 
@@ -74,7 +75,7 @@ class EventReader:
     """Reads the events that are wanted; `read` tells of how many something was read."""
 
     def __init__(
-        self, directory: Path, manifest: Manifest, held: pa.Table, files: EventFiles, entries: np.ndarray,
+        self, directory: Path, manifest: Manifest, held: pa.Table, files: EventFiles, entries: Records,
         wanted: WantedRows,
     ) -> None:  # fmt: skip
         self.directory, self.manifest, self.held, self.files = directory, manifest, held, files

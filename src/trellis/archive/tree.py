@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, Ints, hashes_of, ones
+from trellis.archive.filters import Filters, Ints, Records, hashes_of, ones
 from trellis.kernels.bloom import filters as kernel
 
 
@@ -27,7 +27,7 @@ def node_type(bits: int, times: np.dtype[Any]) -> np.dtype[Any]:
     )  # fmt: skip
 
 
-def levels_of(entries: np.ndarray, capacity: int, fan_out: int) -> Ints:
+def levels_of(entries: Records, capacity: int, fan_out: int) -> Ints:
     """Return of which level each entry of the leaves is: 0, or that of the node that stands for its leaves."""
     levels = np.zeros(len(entries), np.int64)
     size = capacity * fan_out
@@ -43,14 +43,14 @@ class FilterTree:
 
     capacity: int
     fan_out: int
-    nodes: np.ndarray
+    nodes: Records
 
     @property
     def height(self) -> int:
         """The highest level."""
         return int(self.nodes["level"].max(initial=0))
 
-    def grown(self, entries: np.ndarray, filters: Filters, before: int, settled: int) -> np.ndarray:
+    def grown(self, entries: Records, filters: Filters, before: int, settled: int) -> Records:
         """Return the nodes that are new now that so many events have come, where there were some before."""
         new = np.zeros(0, node_type(filters.bits, entries["since"].dtype))
         old = self.nodes if len(self.nodes) else new
@@ -66,7 +66,7 @@ class FilterTree:
             size, level = above, level + 1
         return new
 
-    def _parents(self, below: np.ndarray, level: int) -> np.ndarray:
+    def _parents(self, below: Records, level: int) -> Records:
         below = below[np.argsort(below["index"])]
         parents, begins, numbers = np.unique(below["index"] // self.fan_out, return_index=True, return_counts=True)
         begins = begins[numbers == self.fan_out]
@@ -80,17 +80,17 @@ class FilterTree:
         nodes["since"], nodes["until"] = below["since"][begins], below["until"][begins + self.fan_out - 1]
         return nodes[ones(nodes["filter"]) * 2 <= nodes["filter"].shape[1] * 64]
 
-    def tops(self, entries: np.ndarray) -> int:
+    def tops(self, entries: Records) -> int:
         """Return the number of nodes, and of entries, without a node above them."""
         bottoms = set(zip(*self._places(entries), strict=True))
         nodes = set(zip(self.nodes["level"].tolist(), self.nodes["index"].tolist(), strict=True))
         return sum((level + 1, index // self.fan_out) not in nodes for level, index in bottoms | nodes)
 
-    def _places(self, entries: np.ndarray) -> tuple[list[int], list[int]]:
+    def _places(self, entries: Records) -> tuple[list[int], list[int]]:
         levels = levels_of(entries, self.capacity, self.fan_out)
         return levels.tolist(), (entries["at"] // (self.capacity * self.fan_out**levels)).tolist()
 
-    def leaves_of(self, name: str, entries: np.ndarray, rows: NDArray[np.uint64], hashes: int) -> NDArray[np.bool_]:
+    def leaves_of(self, name: str, entries: Records, rows: NDArray[np.uint64], hashes: int) -> NDArray[np.bool_]:
         """Return which entries may hold a name, by a walk from the top: it does not look below a node without it."""
         (positions,) = kernel.positions(hashes_of(pa.array([name])), hashes, 64 * rows.shape[1])
         word, bit = positions >> 6, (positions & 63).astype(np.uint64)
@@ -114,7 +114,7 @@ class FilterTree:
         return out
 
 
-def _bottoms(entries: np.ndarray, filters: Filters, chosen: NDArray[np.bool_], level: int, size: int) -> np.ndarray:
+def _bottoms(entries: Records, filters: Filters, chosen: NDArray[np.bool_], level: int, size: int) -> Records:
     """Return entries of a level, which have so many events, as nodes."""
     places = np.flatnonzero(chosen)
     nodes = np.zeros(len(places), node_type(filters.bits, entries["since"].dtype))

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, coded, distinct_pairs, hashes_of
+from trellis.archive.filters import Filters, Records, coded, distinct_pairs, hashes_of
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow
 from trellis.kernels.bloom import filters as kernel
@@ -70,7 +70,7 @@ def range_fields(columns: Sequence[str]) -> list[tuple[str, str]]:
     return [(f"{side}:{name}", "<f8") for name in columns for side in ("least", "most")]
 
 
-def fill_ranges(entries: np.ndarray, table: pa.Table, columns: Sequence[str], begins: Ints) -> None:
+def fill_ranges(entries: Records, table: pa.Table, columns: Sequence[str], begins: Ints) -> None:
     """Write the ranges of leaves that begin at given rows of a table."""
     for name in columns if len(begins) else ():
         least, most = _rounded(table[name])
@@ -147,7 +147,7 @@ class LeafValues:
         The columns of which they hold them.
     """
 
-    entries: np.ndarray
+    entries: Records
     filters: Filters
     columns: frozenset[str]
 

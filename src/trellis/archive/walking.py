@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.archive.filters import Filters, Ints, hashes_of
+from trellis.archive.filters import Filters, Ints, Records, hashes_of
 from trellis.archive.leaves import Leaves, Question, Reading
 from trellis.archive.step_sequences import StepSequence, plain
 from trellis.archive.tree import FilterTree
@@ -71,7 +71,7 @@ class WalkedTree:
     known: dict[tuple[str, ...], NDArray[np.int32]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, tree: FilterTree, entries: np.ndarray, filters: Filters) -> WalkedTree:
+    def of(cls, tree: FilterTree, entries: Records, filters: Filters) -> WalkedTree:
         """Return the tree over entries of leaves, to be walked."""
         at = tree.nodes["index"] * tree.capacity * tree.fan_out ** tree.nodes["level"]
         order = np.lexsort((-tree.nodes["level"], at))
