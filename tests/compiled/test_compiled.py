@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -172,6 +173,28 @@ def _sum_of_twice(values):
 @jit.njit
 def _wrong(values):
     return _twice(values).no_such_thing
+
+
+class _Halves(NamedTuple):
+    whole: int
+    rest: int
+
+
+@jit.njit
+def _halves(value):
+    return 0, _Halves(value // 2, value % 2)
+
+
+@jit.njit
+def _rest(value):
+    return _halves(value)[1].rest
+
+
+def test_python_gets_no_named_tuple() -> None:
+    """Its class would be called where no exception may be raised, and Ctrl-C raises one."""
+    with pytest.raises(TypeError, match=r"`_halves` is called by Python and returns the named tuple .*_Halves"):
+        _halves(3)
+    assert _rest(3) == 1
 
 
 def test_a_kernel_is_called_by_another_and_by_python() -> None:

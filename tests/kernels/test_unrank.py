@@ -56,7 +56,7 @@ def test_unranking_by_index_one_by_one_and_many_at_once(seed: int, every: bool, 
     ]
     heads = by_index.start_heads(window.starts, counts)
     assert heads[-1, 0] == len(wanted)
-    blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
+    blocks = by_index.BlockSums(*by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts))
     assert (by_index.unfold(blocks) == counts).all()
     due = np.array([[rank, 0] for rank in range(len(wanted))], np.int64)
     assert naive.ragged(*by_index.unrank(due, limbs, window, blocks, heads)) == wanted

@@ -18,6 +18,7 @@ from typing import Any
 
 from llvmlite.binding import Linkage, create_new_function_pass_manager
 from numba.core import compiler, config, errors, sigutils, typing
+from numba.core import types as all_types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
@@ -26,6 +27,8 @@ from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from trellis.kernels.cache import KernelCache, compiled_once
 from trellis.kernels.shortcuts import quicker
+
+types: Any = all_types
 
 PATIENCE = 1.0
 """After how many seconds of compiling it is said that it is that which takes so long."""
@@ -144,6 +147,7 @@ class KernelDispatcher(CPUDispatcher):
                 inner = _everything_inner(self.targetctx.codegen())
                 with inner, quicker(), _no_garbage(), _told_if_long(), side_by_side:
                     found = self._compile(args, return_type, inner=False)
+                _refuse_names(found.signature.return_type, self.py_func.__qualname__)
                 self._cache.save_overload(sig, found)
             self._inner.discard(args)
             self.overloads.pop(args, None)
@@ -191,6 +195,18 @@ class KernelDispatcher(CPUDispatcher):
         if found.typing_error is not None:
             raise found.typing_error
         return found
+
+
+def _refuse_names(kind: Any, name: str) -> None:
+    """Refuse to give Python a named tuple: its class is called for it, and so is whatever handles Ctrl-C.
+
+    Numba takes for granted that such a call raises nothing, and the process would end with a segmentation fault.
+    """
+    if isinstance(kind, types.BaseNamedTuple):
+        raise TypeError(f"`{name}` is called by Python and returns the named tuple {kind}: return a plain one")
+    if isinstance(kind, types.BaseTuple):
+        for member in kind:
+            _refuse_names(member, name)
 
 
 @contextmanager

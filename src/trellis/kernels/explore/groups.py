@@ -65,7 +65,7 @@ def explore_groups(
     status, group
         0, or what there was no room for; and the group that it happened in.
     graphs
-        Of the groups before it.
+        Of the groups before it: the members of `GroupGraphs`.
     found, tuples
         Their matches; see `note_matches`.
     """
@@ -129,7 +129,7 @@ def explore_groups(
         start += number
         group += 1
         begins[group - first] = (vertex, edge, start)
-    graphs = GroupGraphs(
+    graphs = (
         events[:vertex], taken[:vertex], complete[:vertex], wanted[:vertex], offsets[:vertex], targets[:edge],
         group_of[:vertex], group_end[:vertex], starts[:start], begins[: group - first + 1],
     )  # fmt: skip

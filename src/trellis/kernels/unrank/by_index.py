@@ -174,7 +174,7 @@ def block_orders(place):
 def sum_blocks(orders, place, counts):
     """Add up the numbers of paths of the events of each block in the order of their vertices.
 
-    See `BlockSums` for what is returned.
+    Returns the members of `BlockSums`.
     """
     n, size = counts.shape
     blocks = (n + BLOCK - 1) >> SHIFT
@@ -192,7 +192,7 @@ def sum_blocks(orders, place, counts):
                 value = sums[i + block, k] + counts[y, k] + carry
                 carry = value >> BITS
                 sums[i + block + 1, k] = value & MASK
-    return BlockSums(slots, vertices, sums)
+    return slots, vertices, sums
 
 
 @njit(cache=True, nogil=True)

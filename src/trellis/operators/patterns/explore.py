@@ -165,7 +165,7 @@ class Exploration:
     def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
         """Yield the graphs of groups, and their numbers of events."""
         for (graphs, *_), sizes in self._explored(groups, first, last, room):
-            yield graphs, sizes
+            yield GroupGraphs(*graphs), sizes
 
     def _explored(
         self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None

@@ -102,7 +102,7 @@ class IndexUnranker:
         self.room, self.limbs = _limbs(largest, by_index.BITS)
         counts = by_index.widened(counts, bits, self.room)
         self._heads = by_index.start_heads(window.starts, counts)
-        self._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
+        self._blocks = _block_sums(window, counts)
 
     @classmethod
     def of_first(cls, window: IndexWindow) -> IndexUnranker:
@@ -112,7 +112,7 @@ class IndexUnranker:
         most = np.uint64(most_first(len(window.place)))
         counts = np.minimum(suffix_counts(window), most).astype(np.int64).reshape(-1, 1)
         made._heads = by_index.start_heads(window.starts, counts)
-        made._blocks = by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts)
+        made._blocks = _block_sums(window, counts)
         return made
 
     @property
@@ -154,6 +154,10 @@ class IndexUnranker:
             parts = zip(logs, begins, np.array_split(ends, self.threads), strict=False)
             list(pool.map(lambda p: many.collect(*p[0], window.begin, p[1], events, p[2]), parts))
         return events, ends
+
+
+def _block_sums(window: IndexWindow, counts: Ints) -> by_index.BlockSums:
+    return by_index.BlockSums(*by_index.sum_blocks(by_index.block_orders(window.place), window.place, counts))
 
 
 def most_first(events: int) -> int:
