@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
 import trellis
+from trellis.api.dispatch import LastPlan
+from trellis.engines.options import RunOptions
 from trellis.errors import TrellisError, UsageError
 from trellis.language import parser
 
@@ -64,6 +68,23 @@ def test_a_query_keeps_its_plan_for_the_columns_that_it_had_last(monkeypatch: py
     assert query.detect(EVENTS, **options).count() == 3
     monkeypatch.setattr("trellis.api.query.bind", None)
     assert query.detect(EVENTS.slice(0, 3), **options).count() == 2
+
+
+def test_a_plan_that_fits_is_taken_whatever_another_thread_asks_meanwhile() -> None:
+    other = EVENTS.set_column(3, "price", pa.array([1, 3, 2, 2]))
+    query = trellis.query("PATTERN Stock+ s[] RETURN SUM(s.price) AS total")
+    wanted, plans = query.detect(EVENTS, time="ts").to_arrow(), []
+    for events in (other, EVENTS):
+        query.detect(events, time="ts")
+        plans.append(query.last)
+
+    class Meanwhile(LastPlan):
+        def fits(self, data: Any, options: RunOptions) -> bool:
+            query.last = plans[0]
+            return super().fits(data, options)
+
+    query.last = Meanwhile(*plans[1])
+    assert query.detect(EVENTS, time="ts").to_arrow() == wanted
 
 
 def test_values_of_parameters_are_bound_anew() -> None:

@@ -68,10 +68,11 @@ def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = 
         raise UsageError(
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
-    if query.last is not None and engine != "spark" and spark is None and query.last.fits(data, options):
+    last = query.last  # read once: another thread may ask the same query of other columns meanwhile
+    if last is not None and engine != "spark" and spark is None and last.fits(data, options):
         from trellis.engines.local.results import LocalResults
 
-        return LocalResults(query.last.plan, data, options, warns_of_ties=True)
+        return LocalResults(last.plan, data, options, warns_of_ties=True)
     source, options = _identified(_with_tables(EventSource.of(data), spark), options)
     _check_frames(source)
     if _runs_on_spark(source, options, engine, spark):

@@ -33,7 +33,7 @@ from trellis.language.schema import BOOLEAN
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
-from trellis.plan.forbidden import forbidden_paths, of_nots, stated_parts
+from trellis.plan.forbidden import forbidden_paths, of_nots, root_name, stated_parts
 from trellis.plan.relation import terms
 from trellis.plan.views import View, ViewedCondition, Views, apart, named, view_text
 
@@ -254,11 +254,14 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     """Return the terms of all conditions that are asked of more than single events."""
     absent = {v.name for v in bound.variables if v.absent}
     of, found = Views(bound, dict(forbidden_paths(bound))), list[GuardTerm]()
+    waiting: dict[str, list[ViewedCondition]] = {}
     for condition in bound.conditions:
         if condition.kind is ConditionKind.CONSTANT:
             continue
         for negated, asked in of_nots(bound, condition, absent):
             viewed = of.of_condition(asked)
+            if negated is not None:
+                waiting.setdefault(root_name(negated), []).append(viewed)
             if condition.kind is ConditionKind.TOLD:
                 if negated == condition.text:
                     _add_term(found, bound, viewed, viewed.condition.value, absent=negated, stated=True, sets=True)
@@ -272,14 +275,24 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
         viewed = of.of_result(condition)
         for value in terms(viewed.condition.value):
             _add_term(found, bound, viewed, value, result=True)
+    for name, asked_of_it in waiting.items():
+        _check_waiting(name, asked_of_it)
     return tuple(found)
+
+
+def _check_waiting(name: str, conditions: list[ViewedCondition]) -> None:
+    """Refuse what a NOT forbids where one condition looks behind a group and another into each of its iterations."""
+    for one in conditions:
+        lost = [view.name for other in conditions for view in other.views if view.replaced_by & one.waits]
+        if lost:
+            raise apart(one.condition.text, (name, *lost))
 
 
 def _add_term(
     terms_so_far: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition, value: Value, **more: Any
 ) -> None:
     """Add a term to those that are found."""
-    condition, views, awaited, gathered, over, _ = viewed
+    condition, views, awaited, gathered, over = viewed[:5]
     singles = frozenset(v.name for v in bound.variables if not v.kleene)
     one_event = singles | {v.name for v in views if v.variable in singles and v.group >= 0 and not _gathers(v)}
     waited_for = (Reference(view.name, Which.WHOLE, None, "COUNT") for view in awaited)

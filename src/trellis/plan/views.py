@@ -69,7 +69,8 @@ class ViewedCondition(NamedTuple):
 
     `gathered` are, of one that speaks of iterations that go on, the views of what it gathers of those before, for each
     of some groups that are repeated apart. `before` are the conditions for these, one for each choice of groups: those
-    of its `over` are of iterations before, and the views of these have names of their own in it.
+    of its `over` are of iterations before, and the views of these have names of their own in it. `waits` are the groups
+    whose iterations are over before what a NOT inside of them forbids can be compared.
     """
 
     condition: Condition
@@ -78,6 +79,7 @@ class ViewedCondition(NamedTuple):
     gathered: tuple[View, ...] = ()
     over: tuple[View, ...] = ()
     before: tuple[ViewedCondition, ...] = ()
+    waits: frozenset[int] = frozenset()
 
 
 Key = tuple[str, AtIteration | None]
@@ -140,7 +142,9 @@ class Views:
             return ViewedCondition(condition, tuple(self._view(c.var, 0) for c in columns if c.var not in self._absent))
         levels: dict[Key, int] = {}
         gathers = self._gathers(condition.text, columns, _keys(columns), 0, levels)
-        return self._gathered(condition, levels, gathers) if gathers else self._viewed(condition, levels)
+        found = self._gathered(condition, levels, gathers) if gathers else self._viewed(condition, levels)
+        absent = (self._scope(key)[level:] for key, level in levels.items() if key[0] in self._absent)
+        return found._replace(waits=frozenset(group for path in absent for group in path))
 
     def of_result(self, condition: Condition) -> ViewedCondition:
         """Return a condition of HAVING with the names of views: it speaks of all iterations."""

@@ -304,7 +304,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
         at = begin + GUARD * i
         if at < lists.ends[pending]:  # one that waits, of an iteration that is over or not
             guard, low, high = lists.values[at], lists.values[at + 1], lists.values[at + 2]
-            closing = begun & t.at(tables, t.A_GUARD_GROUPS, guard) != 0
+            closing = True
         else:
             guard = t.at(tables, t.A_GUARDS, new + i - (lists.ends[pending] - begin) // GUARD)
             closing = t.at(tables, t.A_GUARD_CLOSING, guard) != 0
@@ -317,6 +317,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
                 continue
             if until:
                 low, high = after[EVENT] if until == t.FIRST_EVENT else row[EVENT] + 1, after[EVENT] + 1
+        closing = closing and begun & t.at(tables, t.A_GUARD_GROUPS, guard) != 0
         told = low >= 0 and t.at(tables, t.A_GUARD_NODES, guard) & t.TOLD
         if closing and (told or (low == NO_ONE and (tables[t.SPAN] or tables[t.EDGED] & t.IN_GAP))):
             # how far it reaches depends on where the match ends, or the gap begins; or it is compared with others

@@ -84,7 +84,8 @@ def _stated_matches(
     from trellis.operators.patterns.variables import make_variables
 
     inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
-    events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))}, begins=None)
+    events = _in_gaps(bound, absent, events)
+    events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))})
     asked = sorted(terms, key=lambda one: one.absent != absent.name)
     named = [_named(bound, absent, one, numbers) for one in asked]
     outer = sum(one.absent == absent.name for one in asked)
@@ -233,7 +234,7 @@ def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints
     """Return the ends by the paths of all matches of the pattern."""
     from trellis.operators.patterns.structure import PatternStructure  # late: it asks for this
 
-    inner, events = _bound_alone(bound, absent), replace(events, begins=None)
+    inner, events = _bound_alone(bound, absent), _in_gaps(bound, absent, events)
     size = len(events)
     ends = np.full(size, size, np.int64)
     for part in PatternStructure(pattern_plan(inner), events).all_parts():
@@ -242,8 +243,16 @@ def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints
     return np.minimum.accumulate(ends[::-1])[::-1].copy()
 
 
+def _in_gaps(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Slice:
+    """Return the events with how far gaps reach: as the span, or from `last - w` to `first + w` beside arms of AND."""
+    edges = (edge.absent.events for edge in absent_at_edge(bound.pattern) if not (edge.before or edge.behind))
+    if not any(absent.pattern in patterns for patterns in edges):
+        return replace(events, begins=None)
+    return replace(events, begins=None, until=events.until[events.until - 1])
+
+
 def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
-    """Return the query of the forbidden pattern: a gap is no longer than the window or the span."""
+    """Return the query of the forbidden pattern."""
     inner = {leaf.var for one in s.absent_patterns(absent.pattern) for leaf in s.leaves(one)}
     numbers = {number: own for own, number in enumerate(absent.groups)}
     return replace(

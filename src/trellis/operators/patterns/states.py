@@ -88,8 +88,14 @@ class States:
         letters = (one.letter for transition in self.flat for one in transition.left)
         return bits(alphabet.numbers[letter] for letter in letters if letter in alphabet.numbers)
 
-    def tables(self, alphabet: Alphabet, noted: Mapping[str, int]) -> dict[int, Ints]:
-        """Return the automaton; `noted` are the bits of `A_GUARD_NODES` for what NOTs forbid."""
+    def tables(
+        self, alphabet: Alphabet, noted: Mapping[str, int], closes: Mapping[str, frozenset[int]]
+    ) -> dict[int, Ints]:
+        """Return the automaton.
+
+        For what NOTs forbid, `noted` are the bits of `A_GUARD_NODES`, and `closes`, where it is compared, the groups
+        at the end of whose iterations it has to be decided.
+        """
         plan, lazy, flat = self.plan, self.lazy, self.flat
         bases: dict[Any, int] = {**alphabet.variables}
         bases.update(self.before(alphabet))
@@ -127,7 +133,7 @@ class States:
             t.A_ABSENTS: absents,
             t.A_GUARD_AFTER: ints(mask(guard.after, bases) for guard in guards),
             t.A_GUARD_UNTIL: ints(guard.until for guard in guards),
-            t.A_GUARD_GROUPS: ints(bits(guard.groups) for guard in guards),
+            t.A_GUARD_GROUPS: ints(bits(_closing(guard, closes)) for guard in guards),
             t.A_GUARD_CLOSING: ints(guard.closing for guard in guards),
             t.A_GUARD_NODES: ints(reduce(or_, (noted.get(name, 0) for name in guard.absent), 0) for guard in guards),
             t.A_STEP: ints(one.step for one in flat),
@@ -157,6 +163,12 @@ def _timed(items: Iterable[tuple[Loop | Leaf | Guard, Loop | None]], bases: Mapp
             yield name.variable if isinstance(name, PreviousIteration) else name
             if isinstance(name, PreviousIteration) and name in bases:
                 yield name
+
+
+def _closing(guard: Guard, closes: Mapping[str, frozenset[int]]) -> Iterator[int]:
+    """Yield the groups at the end of whose iterations a guard is decided; all around it, if nothing is compared."""
+    compared = [closes[name] for name in guard.absent if name in closes]
+    return (group for group in guard.groups if not compared or any(group in one for one in compared))
 
 
 def _forbidden(item: Loop | Leaf | Guard) -> tuple[str, ...]:

@@ -112,13 +112,18 @@ def _tables_of_terms(plan: Plan, guard_terms: tuple[GuardTerm, ...]) -> PlanTabl
     noted |= {name: noted[name] | t.DEEP for name in (*edged, *map(root_name, inner))}
     compared = {root_of[one.absent] for one in guard_terms if one.absent is not None and one.number in told}
     noted |= {name: noted.get(name, 0) | t.DEEP | t.TOLD for name in compared}
+    closes: dict[str, frozenset[int]] = {}  # groups in whose iterations something is that it is compared with
+    for one in guard_terms:
+        if one.absent is not None:
+            own = closes.get(root_of[one.absent], frozenset())
+            closes[root_of[one.absent]] = own.union(*(view.replaced_by for view in one.views))
     views = (view for one in guard_terms for view in one.views)
     alphabet = make_alphabet(states.flat, variable_codes(bound), paths, absent, views)
     before = states.before(alphabet)
     timed = len(alphabet.variables) + len(before) if plan.automaton.concurrent and absent else 0
     registers = RegisterSlots(guard_terms, alphabet, timed)
     lists = (
-        states.tables(alphabet, noted)
+        states.tables(alphabet, noted, closes)
         | letter_tables(alphabet, registers.slots, before if timed else {})
         | _gathers(guard_terms, alphabet, registers)
         | _terms(guard_terms, alphabet, registers)
