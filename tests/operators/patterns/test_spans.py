@@ -13,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
+from tests.compare import assert_same
 from tests.profiles import examples
+from tests.strategies import Case
 from trellis.operators.contract import ListRequest
 from trellis.operators.patterns.operator import PatternOperator
 from trellis.operators.trends.count import Counter
@@ -94,3 +96,14 @@ def test_numbers_of_hundreds_of_digits_are_those_of_a_sum(report: str) -> None:
         for end in range(begin + 1, min(size, begin + span + 1), 2)
         if report or begin == 0 or end > begin - 2 + span
     )
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(B? a, B b, A c)", "SEQ(B? a, B b, A+ c[])", "SEQ(B* a[], B b, A+ c[])"])
+@pytest.mark.parametrize("clauses", ["", "ORDER BY LENGTH DESC", "LIMIT 2", "AFTER MATCH SKIP TO NEXT"])
+def test_results_that_begin_with_one_event_as_different_variables_are_in_the_order_of_their_events(
+    pattern: str, clauses: str
+) -> None:
+    rows = [{"id": i, "ts": i, "type": type_} for i, type_ in enumerate("BABA")]
+    syntax = trellis.query(f"PATTERN {pattern} REPORT any WITHIN 8 {clauses}").syntax
+    schema = {"id": "int64", "ts": "int64", "type": "string"}
+    assert_same(Case(syntax, rows, {"time": "ts", "type": "type", "event_id": "id"}, schema))

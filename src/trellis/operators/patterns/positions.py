@@ -92,6 +92,10 @@ class PositionPaths:
             np.empty(edges, np.int32),
         )  # fmt: skip
         found = kernel.write(*given, *scratch, np.empty(len(events), np.int64), *out)
+        if anchored:  # an event that begins results in two positions has two ranges
+            some = np.flatnonzero(sizes[:, 0])
+            begun, window = events[ranges.lo[some]], group[some]
+            found[some[1:]] |= (begun[1:] == begun[:-1]) & (window[1:] == window[:-1])
         ambiguous = np.bincount(group, found, len(self.lo)) > 0
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
