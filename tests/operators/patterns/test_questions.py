@@ -183,7 +183,7 @@ def test_windows_without_results_are_not_looked_into() -> None:
     """Ranks of one window are found after those of others, with what was left out for these."""
     trends = detect(f"{TYPED} WITHIN 5 SLIDE 1")
     rows = trends.to_arrow().to_pylist()
-    part = trends.operator.structure._known
+    part = trends.operator.structure.known
     assert len(part.held) > part.held.sum() == len({row["window_start"] for row in rows}) > 2
     assert [
         row for at in range(len(rows)) for b in trends.batches(ranks=range(at, at + 1)) for row in b.to_pylist()

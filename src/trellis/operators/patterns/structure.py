@@ -165,11 +165,11 @@ class PatternStructure:
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
         self.lists = False  # whether what is counted will be listed
-        self._known: PatternPart | None = None
+        self.known: PatternPart | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "lists", "counts") | {"_known": None}
+        return state_of(self, "plan", "events", "threads", "lists", "counts") | {"known": None}
 
     @cached_property
     def variables(self) -> Variables:
@@ -241,7 +241,7 @@ class PatternStructure:
 
         Groups that are not `wanted` may have none: where results are rare, most windows are not looked into.
         """
-        known = self._known
+        known = self.known
         if known is None or not known.first <= first < known.last or not known.holds(wanted):
             groups, held = self.events.groups, np.ones(last - first, np.bool_)
             if wanted is not None and not wanted[first:last].all():
@@ -249,7 +249,7 @@ class PatternStructure:
                 groups = _emptied(groups, first, held)
             known = PatternPart(self.plan, self._paths(groups, first, last), first, last, self.threads)
             known.held = held
-            self._known = known
+            self.known = known
         return known
 
     def _paths(self, groups: Groups, first: int, last: int) -> Paths:

@@ -77,7 +77,7 @@ class Counter:
         least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1, sizes: Sizes = USUAL,
     ) -> None:  # fmt: skip
         self.events, self.relation, self._graph, self.sizes = events, relation, graph, sizes
-        self.tasks, self._each = _beginning(relation, tasks).together(len(events)), tasks
+        self.tasks, self.each = _beginning(relation, tasks).together(len(events)), tasks
         self.least, self.most = least, most
         self.groups = len(events.groups) if groups is None else groups
         self.threads = threads
@@ -164,7 +164,7 @@ class Counter:
 
     def counts(self) -> list[int]:
         """Return the exact number of trends of each group."""
-        if self._in_blocks:
+        if self.in_blocks:
             return self._counts_in_blocks()
         approximate = self.approximate()
         sure = self.sizes.exact
@@ -181,7 +181,7 @@ class Counter:
         return counts
 
     @property
-    def _in_blocks(self) -> bool:
+    def in_blocks(self) -> bool:
         """Whether all tasks are so large, and of such a shape, that `kernels.count.large` counts them faster."""
         if self.restricted or self.tasks.single or not len(self.tasks) or not self.relation.one_segment:
             return False
@@ -312,7 +312,7 @@ class Counter:
         if not self.restricted:
             return lo + np.flatnonzero(self.events.usable[lo:hi])
         found = np.zeros(len(self.events), np.bool_)
-        tasks = self._each.of_groups(np.array([group]))
+        tasks = self.each.of_groups(np.array([group]))
         if self.least <= self.most:
             graph = self._graph()
             arrays = paths.TaskGraph(

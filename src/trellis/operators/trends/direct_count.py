@@ -64,11 +64,11 @@ class DirectCounter(Counter):
     ) -> None:  # fmt: skip
         """Sum over columns of `events`, by default of those that the direct successors were found among."""
         self.events, self._graph, self.threads = events or direct.events, graph, threads
-        self.tasks = self._each = tasks
+        self.tasks = self.each = tasks
         self.least, self.most, self.groups = 1, NO_BOUND, len(direct.events.groups)
         self.direct, self._at_most, self.sizes = direct, at_most, sizes
 
-    _in_blocks, _most_wrapping_bits = False, 0
+    in_blocks, _most_wrapping_bits = False, 0
 
     def counts(self) -> list[int]:
         """Return the exact number of trends of each group: in one pass, if `at_most` says that this is enough."""
