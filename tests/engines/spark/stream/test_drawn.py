@@ -76,7 +76,7 @@ def _assert_same(spark: SparkSession, folder: Path, cases: list[Case]) -> None:
     stream = Stream(
         spark, asked, read_stream(spark, str(folder / "in"), files_a_batch=1),
         Options(out=str(folder / "out"), checkpoint=str(folder / "cp"), watermark="1 s", available_now=True),
-        RunOptions(**given_options),
+        RunOptions.of(**given_options),
     )  # fmt: skip
     run_to_end(stream)
     for i, one in enumerate(cases):
