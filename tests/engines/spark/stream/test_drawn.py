@@ -74,7 +74,7 @@ def _assert_same(spark: SparkSession, folder: Path, cases: list[Case]) -> None:
     asked = {f"q{i}": trellis.query(to_query_text(one.query)) for i, one in enumerate(cases)}
     given_options = {name: value for name, value in options.items() if name != "params"}
     stream = Stream(
-        spark, asked, read_stream(spark, str(folder / "in"), files_a_batch=1),
+        spark, asked, read_stream(spark, str(folder / "in"), time=time_column(options), files_a_batch=1),
         Options(out=str(folder / "out"), checkpoint=str(folder / "cp"), watermark="1 s", available_now=True),
         RunOptions.of(**given_options),
     )  # fmt: skip
