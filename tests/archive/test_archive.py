@@ -50,7 +50,7 @@ QUERIES = [
     "PATTERN SEQ(A a, AND(B b, B c)) WITHIN 12",
     "PATTERN AND(A a, B b, A c) WHERE a.x < c.x",
     "PATTERN SEQ(A a, B+ b[] skip-till-next greedy, skip-till-next C c)",
-    "PATTERN SEQ(AND(A a, SEQ(B+ b[] greedy, C c)), D d) REPORT any",
+    "PATTERN SEQ(AND(A a, SEQ(B+ b[] greedy, C c)), D d) REPORT any WITHIN 9",
     "PATTERN SEQ(A a, B+ b[] UNTIL (b.x > 2), C c) REPORT any",
     "PATTERN SEQ(A a, contiguous B* b[], C c)",
     "PATTERN SEQ(A a, B{2,} b[] contiguous) REPORT any",

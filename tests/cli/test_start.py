@@ -22,6 +22,7 @@ KERNELS = {
     "jit",
     "shortcuts",
     "sort",
+    "tuples",
 }  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 

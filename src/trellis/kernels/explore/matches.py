@@ -333,7 +333,10 @@ def _is_forbidden(tables, columns, programs, lists, scratch, guard, var, place, 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def meets(tables, columns, programs, lists, scratch, guard, var, event, row):
-    """Return whether an event, or a node by its number, meets the conditions of a variable of NOT (-1: it has none)."""
+    """Return whether an event, or a node by its number, meets the conditions of the variable `var` (-1: it has none).
+
+    It is one of what `guard` forbids: a NOT or an UNTIL.
+    """
     for term in range(tables[t.TERMS] if var >= 0 else 0):
         if t.at(tables, t.T_ABSENT, term) != var or t.at(tables, t.T_TOLD, term) >= 0:
             continue
@@ -352,7 +355,8 @@ def forbids(tables, columns, programs, lists, scratch, guard, values, base, widt
     """Return whether the match at the root of a tree is one in the gap from `first` to `last`.
 
     It is if it lies in it, its conditions hold, and none of those below it, which NOTs inside of it forbid, is one. The
-    nodes begin at a place of `values`, and each has some numbers: see `NODE`, and `trellis.kernels.explore.tables`.
+    nodes of what `guard` forbids begin at the place `base` of `values`, and each has `width` numbers: see `NODE`, and
+    `trellis.kernels.explore.tables`.
     """
     node = root
     while True:

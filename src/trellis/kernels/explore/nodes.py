@@ -81,8 +81,8 @@ def gather(tables, columns, lists, scratch, term, slot, row, known, event):
 def note(tables, columns, programs, lists, scratch, guard, row, first, last, open_low, open_high, size):
     """Add to `scratch.nodes` what a guard forbids of the events from `first` to `last`; return the new size.
 
-    The gap may begin later where it is open at its low side, and end sooner where it is at its high side; of what is
-    compared with nothing outside, the last or the first decides then. It is `DEAD` where something is forbidden in any
+    The gap may begin later where it is open at its low side (`open_low`), and end sooner where it is at its high side
+    (`open_high`); of what is compared with nothing outside, the last or the first decides then. It is `DEAD` where something is forbidden in any
     case, `NO_ROOM` or `TROUBLE`.
     """
     if open_low != open_high and not t.at(tables, t.A_GUARD_NODES, guard) & t.DEEP:
