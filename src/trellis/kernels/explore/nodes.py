@@ -82,8 +82,8 @@ def note(tables, columns, programs, lists, scratch, guard, row, first, last, ope
     """Add to `scratch.nodes` what a guard forbids of the events from `first` to `last`; return the new size.
 
     The gap may begin later where it is open at its low side (`open_low`), and end sooner where it is at its high side
-    (`open_high`); of what is compared with nothing outside, the last or the first decides then. It is `DEAD` where something is forbidden in any
-    case, `NO_ROOM` or `TROUBLE`.
+    (`open_high`); of what is compared with nothing outside, the last or the first decides then. It is `DEAD` where
+    something is forbidden in any case, `NO_ROOM` or `TROUBLE`.
     """
     if open_low != open_high and not t.at(tables, t.A_GUARD_NODES, guard) & t.DEEP:
         if open_low:
