@@ -66,3 +66,9 @@ def test_compared_with_an_iteration_and_with_what_comes_behind_it_is_refused() -
     text = "PATTERN SEQ(SEQ(A a, NOT(B b))+ g[], A d) WHERE b.x = d.x AND b.x > a.x"
     with pytest.raises(UsageError, match=r"`b\.x = d\.x` compares `b` and `a`, which are repeated apart"):
         assert_same(_case(text, ITERATIONS))
+
+
+@pytest.mark.parametrize("forbidden", ["OR(B b, B c)", "OR(SEQ(NOT(C d), B b), B c)"])
+def test_what_a_condition_does_not_name_is_forbidden_whatever_it_is_compared_with(forbidden: str) -> None:
+    text = f"PATTERN SEQ(NOT({forbidden}), A+ a[]) WHERE b.x = a.x REPORT any"
+    assert_same(_case(text, [(0, "B", 9), (1, "A", 1), (2, "A", 2), (3, "A", 2)]))

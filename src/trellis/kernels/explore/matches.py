@@ -146,6 +146,11 @@ def holds(tables, columns, programs, lists, scratch, term, row, newest, event):
     """Return whether a term is true for all that a row remembers, with an event that `newest` takes if it is not -1."""
     chosen = scratch.events
     scratch.decided[tables[t.TERMS]] = 0
+    for k in range(t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)):
+        if t.at(tables, t.T_LOOP_KIND, k) == t.OVER_FORBIDDEN:
+            first, last = members_of(tables, lists, term, k, row, event)
+            if first == last:
+                return TRUE  # it names nothing of what is forbidden
     if not fill(tables, columns, lists, scratch, term, row, newest, event, chosen):
         return FALSE
     if scratch.decided[tables[t.TERMS]] < 0:
