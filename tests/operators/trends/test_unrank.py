@@ -133,16 +133,16 @@ def test_what_unranking_a_window_needs_is_kept_up_to_a_bound() -> None:
     unranker = trends.operator.unranker
     for window in (0, 4, 0, 8, 4):
         trends.trend(0, window=window)
-    assert list(unranker.kept) == [0, 2, 1]
-    one = unranker.kept[1]
+    assert list(unranker.unrankers) == [0, 2, 1]
+    one = unranker.unrankers[1]
     trends.sample(3, seed=4)
     assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
-    assert unranker.kept[1] is one
+    assert unranker.unrankers[1] is one
     for room, left in ((2 * one.nbytes, [0, 1]), (0, [1])):
         other = query.detect(rising(12), event_id="id", sizes=Sizes(kept_bytes=room))
         for window in (8, 0, 4):
             other.trend(0, window=window)
-        assert list(other.operator.unranker.kept) == left
+        assert list(other.operator.unranker.unrankers) == left
 
 
 @pytest.mark.parametrize("tail", ["", "HAVING LENGTH >= 3"])

@@ -218,6 +218,8 @@ def _relation(adjacency: Adjacency, events: Slice, gaps: bool) -> _Relation | No
     if adjacency.residual:
         return None
     reach, given = (gap_of(adjacency, events) if gaps else None) or (None, adjacency.orders)
+    if len(given) > 1:  # beside a gap there is room for one order; as an order like the others it may find a place
+        reach, given = None, adjacency.orders
     orders = [cuts_of(order) for order in given]
     either = len(adjacency.either) == 1 and len(adjacency.either[0]) == 2 and not orders
     if adjacency.either and not either:

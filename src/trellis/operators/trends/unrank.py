@@ -233,7 +233,7 @@ class SliceUnranker:
         self.index = index if length_bounds(having) == (1, NO_BOUND) else None
         self._graph, self._numbers, self._sizes = graph, numbers, sizes
         self._ends = lru_cache(maxsize=1)(self._task_ends)
-        self.kept: OrderedDict[int, TaskUnranker] = OrderedDict()
+        self.unrankers: OrderedDict[int, TaskUnranker] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
 
@@ -273,14 +273,14 @@ class SliceUnranker:
 
     def _of_task(self, task: int) -> TaskUnranker:
         with self._lock:
-            if task in self.kept:
-                self.kept.move_to_end(task)
+            if task in self.unrankers:
+                self.unrankers.move_to_end(task)
             else:
-                self.kept[task] = self._make(task)
-                self._bytes += self.kept[task].nbytes
-                while len(self.kept) > 1 and self._bytes > self._sizes.kept_bytes:
-                    self._bytes -= self.kept.popitem(last=False)[1].nbytes
-            return self.kept[task]
+                self.unrankers[task] = self._make(task)
+                self._bytes += self.unrankers[task].nbytes
+                while len(self.unrankers) > 1 and self._bytes > self._sizes.kept_bytes:
+                    self._bytes -= self.unrankers.popitem(last=False)[1].nbytes
+            return self.unrankers[task]
 
     def _make(self, task: int) -> TaskUnranker:
         total = self._numbers()[task]
