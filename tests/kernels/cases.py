@@ -55,4 +55,4 @@ def tasks_of(
     lo, hi = (np.array(side, np.int64) for side in zip(*tasks, strict=True))
     ends = lo if first_end is None else np.array(first_end, np.int64)
     latest = latest_predecessors(offsets, successors)
-    return TaskGraph(lo, hi, ends, single, every, offsets, successors, latest, np.ones(len(graph), np.bool_))
+    return TaskGraph(lo, hi, ends, single, every, offsets, successors, latest, np.arange(len(graph)))

@@ -22,7 +22,8 @@ TASKS = [(0, 9), (3, 13)]
 def blocks_of(room: int, compact: bool) -> PathBlocks:
     values, lengths, shared = (np.zeros(room + SPARE, np.int32) for _ in range(3))
     counts, table = np.zeros(N, np.uint64), np.zeros((N, 4), np.int64)
-    return PathBlocks(np.array([-1, 0]), counts, table, values, lengths, shared if compact else None)
+    order, seen = np.empty(len(counts), np.int32), np.zeros(len(counts), np.int64)
+    return PathBlocks(np.array([-1, 0]), order, seen, counts, table, values, lengths, shared if compact else None)
 
 
 def listed(

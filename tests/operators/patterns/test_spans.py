@@ -38,6 +38,13 @@ def spans(draw: Any) -> tuple[str, pa.Table]:
     pattern = draw(st.sampled_from(list(PATTERNS_OF)))
     kleene = [v for v in PATTERNS_OF[pattern] if f"+ {v}[]" in pattern]
     where = [STEPS[v].format(draw(st.sampled_from((">", "<=", "=")))) for v in kleene if draw(st.booleans())]
+    if "OR" not in pattern and "?" not in pattern and draw(st.booleans()):
+        (one, other), how = (
+            draw(st.sampled_from(list(pairwise(PATTERNS_OF[pattern])))),
+            draw(st.sampled_from(("<", "="))),
+        )
+        last, first = (f"{end}({v})" if v in kleene else v for end, v in (("LAST", one), ("FIRST", other)))
+        where.append(f"{last}.x {how} {first}.x")
     report = draw(st.sampled_from(("REPORT any", "")))
     conditions = f"WHERE {' AND '.join(where)}" if where else ""
     size = draw(st.integers(1, 14))
@@ -46,12 +53,15 @@ def spans(draw: Any) -> tuple[str, pa.Table]:
     table = pa.table(
         {"ts": times, "id": np.arange(size), "type": rng.choice(["A", "B"], size), "x": rng.integers(0, 3, size)}
     )
-    return f"PATTERN {pattern} {conditions} {report} WITHIN {draw(st.integers(1, 8))}", table
+    having = draw(st.sampled_from(("", "", "HAVING LENGTH >= 3", "HAVING LENGTH < 4")))
+    return f"PATTERN {pattern} {conditions} {having} {report} WITHIN {draw(st.integers(1, 8))}", table
 
 
 @examples(250)
-@given(drawn=spans(), divided=st.booleans())
-def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[str, pa.Table], divided: bool) -> None:
+@given(drawn=spans(), divided=st.booleans(), cut=st.integers(0, 9), threads=st.integers(1, 2))
+def test_what_the_index_counts_and_lists_is_what_exploring_finds(
+    drawn: tuple[str, pa.Table], divided: bool, cut: int, threads: int
+) -> None:
     text, table = drawn
     sizes = Sizes(divided_events=0 if divided else 1 << 40)
     operator = _asked(text, table, sizes)
@@ -60,7 +70,12 @@ def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[st
     assert counts == list(explored.counts)
     ranges = [(group, 0, number) for group, number in enumerate(counts) if number]
     wanted = _results(explored.list(ListRequest(ranges, lambda some: some)))
-    assert _results(operator.list(ListRequest(ranges, lambda some: some))) == wanted
+    assert _results(operator.list(ListRequest(ranges, lambda some: some, threads))) == wanted
+    if not ranges:
+        return
+    some = [(group, min(cut, number), number - number // 3) for group, _, number in ranges]
+    chosen = [one for one in wanted if some[0][1] <= one[-1] < some[0][2]]
+    assert _results(operator.list(ListRequest(some, lambda some: some, threads))) == chosen
     if operator.plan.operator.method == INDEX:
         for group, _, number in ranges:
             assert _results([operator.at(group, range(number))]) == wanted
@@ -68,6 +83,15 @@ def test_what_the_index_counts_and_lists_is_what_exploring_finds(drawn: tuple[st
             assert list(_asked(text, table, replace(sizes, exact=1.0)).counts) == counts
             patch.setattr(Counter, "_most_wrapping_bits", 0)
             assert list(_asked(text, table, replace(sizes, exact=1.0)).counts) == counts
+
+
+@examples(120)
+@given(drawn=spans(), clauses=st.sampled_from(("", "LIMIT 3", "LIMIT 2 OFFSET 3", "ORDER BY LENGTH DESC LIMIT 2")))
+def test_what_spans_list_is_what_the_oracle_lists(drawn: tuple[str, pa.Table], clauses: str) -> None:
+    text, table = drawn
+    schema = {"ts": "int64", "id": "int64", "type": "string", "x": "int64"}
+    syntax = trellis.query(f"{text} {clauses}").syntax
+    assert_same(Case(syntax, table.to_pylist(), {"time": "ts", "type": "type", "event_id": "id"}, schema))
 
 
 def _asked(text: str, table: pa.Table, sizes: Sizes) -> Any:

@@ -208,7 +208,7 @@ class LocalResults(Results):
         if first is not None:
             refuse_rows(len(first), self.max_trends)
             return iter([made(first)] if len(first) else [])
-        ranges = wanted_ranges(bound, operator.counts_before_listing(), ranks)
+        ranges = wanted_ranges(bound, operator.counts, ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
         return operator.list(ListRequest(ranges, made, threads, compact, bare, words))
 

@@ -29,8 +29,8 @@ class TaskGraph(NamedTuple):
         The successors of each event, in rising order.
     latest : int64 (events,)
         The latest predecessor of each event, or -1.
-    usable : bool (events,)
-        Whether an event may be on a path.
+    nearest_end : int64 (events,)
+        The first event with which a path from each event may end; none of the events where no path leads on to one.
     """
 
     lo: np.ndarray
@@ -41,7 +41,7 @@ class TaskGraph(NamedTuple):
     offsets: np.ndarray
     successors: np.ndarray
     latest: np.ndarray
-    usable: np.ndarray
+    nearest_end: np.ndarray
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -55,9 +55,9 @@ def may_end(x, hi, first_end, every, offsets, successors):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def may_start(x, lo, single, every, ok, latest):
-    """Whether a path of the task `[lo, ..)` may start at event `x`."""
-    if not ok[x]:
+def may_start(x, lo, hi, single, every, nearest_end, latest):
+    """Whether a path of the task `[lo, hi)` may start at event `x`."""
+    if nearest_end[x] >= hi:
         return False
     if single:
         return x == lo
@@ -72,14 +72,14 @@ def members(graph, shortest, longest, on_path):
     end. Lengths beyond what the bounds tell apart are kept in the last place.
     """
     lo, hi, first_end, single, every = graph.lo, graph.hi, graph.first_end, graph.single, graph.every
-    offsets, successors, latest, ok = graph.offsets, graph.successors, graph.latest, graph.usable
+    offsets, successors, latest, nearest_end = graph.offsets, graph.successors, graph.latest, graph.nearest_end
     for task in range(lo.shape[0]):
         size = hi[task] - lo[task]
         places = min(size, max(1, shortest if longest > size else longest))
         reached = np.zeros((size, places), np.bool_)
         left = np.zeros((size, places), np.bool_)
         for x in range(lo[task], hi[task]):
-            if may_start(x, lo[task], single, every, ok, latest):
+            if may_start(x, lo[task], hi[task], single, every, nearest_end, latest):
                 reached[x - lo[task], 0] = True
             for i in range(offsets[x], offsets[x + 1]):
                 if successors[i] >= hi[task]:
@@ -91,7 +91,7 @@ def members(graph, shortest, longest, on_path):
                         elif longest > size:
                             reached[successors[i] - lo[task], j] = True
         for x in range(hi[task] - 1, lo[task] - 1, -1):
-            if not ok[x]:
+            if nearest_end[x] >= hi[task]:
                 continue
             if may_end(x, hi[task], first_end[task], every, offsets, successors):
                 left[x - lo[task], 0] = True

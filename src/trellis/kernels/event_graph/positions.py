@@ -41,6 +41,20 @@ def join_edges(events, positions, first_step, step_target, rows, successors, ver
     return total
 
 
+@njit(cache=True, nogil=True)
+def nearest_ends(offsets, targets, ends):
+    """Return for each vertex the first one with which a path from it may end; the number of vertices if none may."""
+    size = ends.shape[0]
+    found = np.full(size, size, np.int64)
+    for v in range(size - 1, -1, -1):
+        if ends[v]:
+            found[v] = v
+            continue
+        for i in range(offsets[v], offsets[v + 1]):
+            found[v] = min(found[v], found[targets[i]])
+    return found
+
+
 class VertexGraph(NamedTuple):
     """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
 

@@ -55,10 +55,16 @@ class RowWords(NamedTuple):
 class PathBlocks(NamedTuple):
     """The numbers of paths and the blocks of one task, by event from its first on.
 
+    Of a task of one start they are those of the events that it leads to; no walk comes to the others.
+
     Attributes
     ----------
     ready : int64 (2,)
         The task whose numbers and blocks these are, or -1, and the most paths of an event that has a block.
+    order : int32 (events,)
+        The events, each behind all that it leads to.
+    seen : int64 (events,)
+        The last task whose start was found to lead to each event, and 1 more; zeros at first.
     counts : uint64 (events,)
         The number of paths from each event to an end, at most 2**64 - 1.
     table : int64 (events, 4)
@@ -72,6 +78,8 @@ class PathBlocks(NamedTuple):
     """
 
     ready: np.ndarray
+    order: np.ndarray
+    seen: np.ndarray
     counts: np.ndarray
     table: np.ndarray
     values: np.ndarray
@@ -80,13 +88,55 @@ class PathBlocks(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _count(graph, task, counts):
-    """Set `counts[x - lo]` to the number of paths from each event of a task to an end, saturating."""
+def _count_from_start(graph, task, blocks):
+    """Do what `_count` does for a task of one start, without looking at events that this does not lead to.
+
+    Events on the way to the one at hand lie at the back of `order`, and `table[x - lo, AT]` is the edge from there.
+    """
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
-    offsets, successors, usable = graph.offsets, graph.successors, graph.usable
+    offsets, successors, nearest_end = graph.offsets, graph.successors, graph.nearest_end
+    counts, table, order, seen = blocks.counts, blocks.table, blocks.order, blocks.seen
+    number, top, last = 0, order.shape[0], order.shape[0]
+    y = lo
+    while True:
+        if seen[y - lo] != task + 1:
+            seen[y - lo], counts[y - lo] = task + 1, np.uint64(0)
+            if nearest_end[y] < hi:
+                top -= 1
+                order[top], table[y - lo, AT] = y, offsets[y]
+        if top == last:
+            return number
+        x = np.int64(order[top])
+        i, total = table[x - lo, AT], counts[x - lo]
+        while i < offsets[x + 1] and successors[i] < hi and seen[successors[i] - lo] == task + 1:
+            total = saturating_sum(total, counts[successors[i] - lo])
+            i += 1
+        table[x - lo, AT], counts[x - lo] = i, total
+        if i < offsets[x + 1] and successors[i] < hi:
+            y = np.int64(successors[i])
+            continue
+        if may_end(x, hi, first_end, every, offsets, successors):
+            counts[x - lo] = saturating_sum(total, np.uint64(1))
+        top += 1
+        order[number] = x
+        number += 1
+
+
+@njit(cache=True, nogil=True)
+def _count(graph, task, blocks):
+    """Set `counts[x - lo]` to the number of paths from each event of a task to an end, saturating.
+
+    Return how many events there are in `order`.
+    """
+    if graph.single:
+        return _count_from_start(graph, task, blocks)
+    lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
+    offsets, successors, nearest_end = graph.offsets, graph.successors, graph.nearest_end
+    counts, order = blocks.counts, blocks.order
     for x in range(hi - 1, lo - 1, -1):
+        order[hi - 1 - x] = x
         total = np.uint64(0)
-        if usable[x]:
+        if nearest_end[x] < hi:
             if may_end(x, hi, first_end, every, offsets, successors):
                 total = np.uint64(1)
             for i in range(offsets[x], offsets[x + 1]):
@@ -95,17 +145,20 @@ def _count(graph, task, counts):
                     break
                 total = saturating_sum(total, counts[y - lo])
         counts[x - lo] = total
+    return hi - lo
 
 
 @njit(cache=True, nogil=True)
-def _highest_blocked(graph, task, counts, table, room):
+def _highest_blocked(graph, task, number, blocks, room):
     """Return the largest power of two, at most `MOST`, such that the blocks of all events with so few paths fit.
 
     `table[x - lo, SIZE]` becomes the number of values of all paths from x, for events with at most `MOST` of them.
     """
     lo, hi, offsets, successors = graph.lo[task], graph.hi[task], graph.offsets, graph.successors
+    counts, table = blocks.counts, blocks.table
     needed = np.zeros(LOG_MOST + 1, np.int64)
-    for x in range(hi - 1, lo - 1, -1):
+    for k in range(number):
+        x = np.int64(blocks.order[k])
         count = counts[x - lo]
         if count == 0 or count > MOST:
             continue
@@ -131,7 +184,7 @@ def _highest_blocked(graph, task, counts, table, room):
 
 
 @njit(cache=True, nogil=True)
-def _lay_out(graph, task, highest, blocks, words):
+def _lay_out(graph, task, number, highest, blocks, words):
     """Write the blocks of all events with at most `highest` paths: rows in rank order, one after another."""
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
     offsets, successors = graph.offsets, graph.successors
@@ -142,7 +195,8 @@ def _lay_out(graph, task, highest, blocks, words):
         )  # fmt: skip
         coded = codes.shape[0] > 0
     used = rows = np.int64(0)
-    for x in range(hi - 1, lo - 1, -1):
+    for k in range(number):
+        x = np.int64(blocks.order[k])
         here = x - lo
         if counts[here] == 0 or counts[here] > highest:
             continue
@@ -182,7 +236,7 @@ def _lay_out(graph, task, highest, blocks, words):
 
 
 @njit(cache=True, nogil=True)
-def _lay_out_compactly(graph, task, highest, blocks, shared, words):
+def _lay_out_compactly(graph, task, number, highest, blocks, shared, words):
     """Do what `_lay_out` does, but of each row write only what differs from the row before it in the block."""
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
     offsets, successors = graph.offsets, graph.successors
@@ -190,7 +244,8 @@ def _lay_out_compactly(graph, task, highest, blocks, shared, words):
     if words is not None:
         ids, times, lasts = words.ids, words.times, words.block_lasts
     used = rows = np.int64(0)
-    for x in range(hi - 1, lo - 1, -1):
+    for k in range(number):
+        x = np.int64(blocks.order[k])
         here = x - lo
         if counts[here] == 0 or counts[here] > highest:
             continue
@@ -243,12 +298,12 @@ def make_ready(graph, task, wanted, blocks, shared, words=None):
     words : RowWords or None
         What `blocks.values` tell of events, if not their positions; codes only where nothing is shared.
     """
-    _count(graph, task, blocks.counts)
+    number = _count(graph, task, blocks)
     room, highest = np.int64(min(np.uint64(blocks.lengths.shape[0] - SPARE), wanted >> np.uint64(1))), np.int64(0)
     if room >= FEWEST:
-        highest = _highest_blocked(graph, task, blocks.counts, blocks.table, room)
+        highest = _highest_blocked(graph, task, number, blocks, room)
         if shared is None:
-            _lay_out(graph, task, highest, blocks, words)
+            _lay_out(graph, task, number, highest, blocks, words)
         else:
-            _lay_out_compactly(graph, task, highest, blocks, shared, words)
+            _lay_out_compactly(graph, task, number, highest, blocks, shared, words)
     blocks.ready[TASK], blocks.ready[BLOCKED] = task, highest

@@ -38,12 +38,12 @@ class LengthLimits(NamedTuple):
 def find_lengths(graph, task, limits):
     """Find the lengths of the paths from each event of a task to an end."""
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
-    offsets, successors, usable = graph.offsets, graph.successors, graph.usable
+    offsets, successors, nearest_end = graph.offsets, graph.successors, graph.nearest_end
     sets, longest = limits.sets, limits.longest
     far = np.uint64(1) << FAR
     for x in range(hi - 1, lo - 1, -1):
         bits, high = np.uint64(0), np.int64(0)
-        if usable[x]:
+        if nearest_end[x] < hi:
             if may_end(x, hi, first_end, every, offsets, successors):
                 bits, high = np.uint64(1), np.int64(1)
             for i in range(offsets[x], offsets[x + 1]):

@@ -123,7 +123,7 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
     """Write paths of one rank range until it is over or no more fit; return rows, values and whether no more fit."""
     state, numbers, nodes, places = walk.state, walk.numbers, walk.nodes, walk.places
     lo, hi, first_end, single, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.single, graph.every
-    offsets, successors, latest, usable = graph.offsets, graph.successors, graph.latest, graph.usable
+    offsets, successors, latest, nearest_end = graph.offsets, graph.successors, graph.latest, graph.nearest_end
     values, ends = rows.values, rows.ends
     room, rows_room = values.shape[0] - SPARE, ends.shape[0] - SPARE
     depth, cursor, fresh = state[DEPTH], state[CURSOR], state[FRESH]
@@ -147,7 +147,11 @@ def _walk(walk, graph, task, blocks, block_shared, limits, marks, rows, shared, 
     while left > 0:
         if depth == 0:
             while cursor < stop:
-                if may_start(cursor, lo, single, every, usable, latest) if marks is None else starts[cursor - lo]:
+                if marks is not None:
+                    begins = starts[cursor - lo]
+                else:
+                    begins = may_start(cursor, lo, hi, single, every, nearest_end, latest)
+                if begins:
                     break
                 cursor += 1
             if cursor >= stop:

@@ -28,10 +28,10 @@ def _carry(number):
 def suffix_counts(graph, task, limbs):
     """Return for each event of a task the number of paths from it to an end: uint64 (events, limbs)."""
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
-    offsets, successors, ok = graph.offsets, graph.successors, graph.usable
+    offsets, successors, nearest_end = graph.offsets, graph.successors, graph.nearest_end
     counts = np.zeros((hi - lo, limbs), np.uint64)
     for x in range(hi - 1, lo - 1, -1):
-        if not ok[x]:
+        if nearest_end[x] >= hi:
             continue
         here = counts[x - lo]
         if may_end(x, hi, first_end, every, offsets, successors):
@@ -54,11 +54,11 @@ def layered_counts(graph, task, limbs, lengths):
     uint64 (lengths, events, limbs)
     """
     lo, hi, first_end, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.every
-    offsets, successors, ok = graph.offsets, graph.successors, graph.usable
+    offsets, successors, nearest_end = graph.offsets, graph.successors, graph.nearest_end
     counts = np.zeros((lengths, hi - lo, limbs), np.uint64)
     for length in range(lengths):
         for x in range(hi - 1, lo - 1, -1):
-            if not ok[x]:
+            if nearest_end[x] >= hi:
                 continue
             here = counts[length, x - lo]
             if length == 0:
@@ -110,10 +110,10 @@ def _completions(out, here, before, counts, layers, least, most):
 def _unrank(rank, graph, task, counts, layers, least, most, number, path):
     """Write the path with a rank into `path` and return its length, or 0 if the rank is too high; `rank` is used up."""
     lo, hi, first_end, single, every = graph.lo[task], graph.hi[task], graph.first_end[task], graph.single, graph.every
-    offsets, successors, latest, ok = graph.offsets, graph.successors, graph.latest, graph.usable
+    offsets, successors, latest, nearest_end = graph.offsets, graph.successors, graph.latest, graph.nearest_end
     x = -1
     for start in range(lo, lo + 1 if single else hi):
-        if may_start(start, lo, single, every, ok, latest):
+        if may_start(start, lo, hi, single, every, nearest_end, latest):
             _completions(number, start - lo, 0, counts, layers, least, most)
             if not _take(rank, number):
                 x = start

@@ -7,31 +7,36 @@ position. All these indexes lie beside each other in one, and the kernels for on
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.adjacency import encode
+from trellis.events.adjacency import Adjacency, encode
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.count import shapes
-from trellis.kernels.event_graph.positions import lay_out
+from trellis.kernels.event_graph import edges as edge_kernel
+from trellis.kernels.event_graph.positions import join_edges, lay_out, nearest_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
+from trellis.operators.contract import ListRequest
 from trellis.operators.patterns.paths import BoundVertices, aggregating_plan, plan_over_vertices
+from trellis.operators.patterns.positions import stacked_edges
 from trellis.operators.patterns.variables import Variables
+from trellis.operators.trends.graph import EventGraph, edges_between
 from trellis.operators.trends.index import DIVIDED, AttributeIndex, Parts, index_adjacency
 from trellis.operators.trends.operator import TrendOperator
 from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
 from trellis.plan.positions import PositionGraph
+from trellis.plan.sizes import Sizes
 
 if TYPE_CHECKING:
     from trellis.operators.ranks import Ranks
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class _Step:
     """The index of a step: the place of each event, its own segment, and the ranges of what may follow it."""
 
     index: AttributeIndex
-    takes: Flags
+    adjacency: Adjacency
     place: Small
     own: Small | None
     own_end: Small | None
@@ -65,7 +71,7 @@ class _Step:
 
 @dataclass(frozen=True)
 class IndexedPositions:
-    """The vertices of a slice on indexes, and what answers questions about them; it never needs edges.
+    """The vertices of a slice on indexes, and what answers questions about them; edges are needed to list spans alone.
 
     Attributes
     ----------
@@ -77,12 +83,15 @@ class IndexedPositions:
         The indexes and the tasks.
     in_order
         Whether paths in the order of their vertices are results in the order of their events.
+    edges
+        Makes the graph of the vertices.
     """
 
     plan: Plan
     vertices: BoundVertices
     structure: GivenStructure
     in_order: bool
+    edges: Callable[[], EventGraph]
 
     @cached_property
     def operator(self) -> TrendOperator:
@@ -104,6 +113,24 @@ class IndexedPositions:
         """Yield the results of groups with given ranks, in bounded batches; only where these are `in_order`."""
         return (some.on(*self.vertices) for some in self.operator.at_each(chosen))
 
+    def list(self, request: ListRequest[T]) -> Iterator[T]:
+        """List results of spans on a graph that all starts share; only where these are `in_order`."""
+        words = None if request.words is None or request.compact else request.words.of(*self.vertices)
+
+        def made(batch: PathBatch) -> T:
+            return request.made(batch.on(*self.vertices))
+
+        return self._lister.list(ListRequest(request.ranges, made, request.threads, words=words))
+
+    @cached_property
+    def _lister(self) -> TrendOperator:
+        """The operator over the vertices that has edges."""
+        given = self.structure
+        structure = GivenStructure(
+            given.plan, given.events, given.threads, graph=self.edges(), index=given.index, tasks=given.tasks
+        )
+        return TrendOperator(given.plan, given.events, given.threads, structure)
+
 
 def index_positions(plan: Plan, events: Slice, variables: Variables, threads: int = 1) -> IndexedPositions | None:
     """Return the vertices of a slice on indexes, or None where values allow no index."""
@@ -119,7 +146,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
         if step is None:
             return None
         steps[source, target] = step
-    masks = [usable[a.position] if a.source is None else steps[a.source, a.position].takes for a in arrivals]
+    masks = [usable[a.position] if a.source is None else steps[a.source, a.position].adjacency.takes for a in arrivals]
     begins = np.zeros(len(events) + 1, np.int64)
     np.cumsum(np.sum(masks, axis=0), out=begins[1:])
     of_event, arrival = np.nonzero(np.stack(masks, axis=1))
@@ -144,7 +171,8 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     )  # fmt: skip
     structure = GivenStructure(plan_over_vertices(plan), slice_, threads, index=index, tasks=tasks)
     vertices = BoundVertices(of_event, codes[positions])
-    return IndexedPositions(plan, vertices, structure, _is_in_order(graph, usable))
+    edges = partial(laid_out.edges, steps, events, index, plan.sizes)
+    return IndexedPositions(plan, vertices, structure, _is_in_order(graph, usable), edges)
 
 
 def _tasks(graph: PositionGraph, events: Slice, beginning: list[Flags]) -> tuple[Ints, Ints, Ints]:
@@ -174,8 +202,8 @@ def _step(
         return None
     shape = index.shape
     if isinstance(shape, shapes.Tails):
-        return _Step(index, adjacency.takes, shape.place, shape.own, shape.own_end, [(shape.first, shape.last)])
-    return _Step(index, adjacency.takes, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))
+        return _Step(index, adjacency, shape.place, shape.own, shape.own_end, [(shape.first, shape.last)])
+    return _Step(index, adjacency, shape.place, None, None, list(zip(shape.first, shape.last, strict=True)))
 
 
 def _arrivals(graph: PositionGraph, every: bool) -> list[_Arrival]:
@@ -252,6 +280,34 @@ class _ArrivalVertices:
         )
         parts, segments = Parts(begin, end, offset, width, given.of_task), (own, own_end) if tails else (None, None)
         return AttributeIndex("steps", True, shape, self._known(steps, events, every), parts, *segments)
+
+    def edges(
+        self, steps: dict[tuple[int, int], _Step], events: Slice, index: AttributeIndex, sizes: Sizes
+    ) -> EventGraph:
+        """Return the edges of all steps; of a span, whatever start leads to them."""
+        keys, every = list(steps), np.ones(len(events), np.bool_)
+        found = [
+            edges_between(replace(events, usable=every), step.adjacency, edge_kernel.ANY, sizes)
+            for step in steps.values()
+        ]
+        rows, successors = stacked_edges(found, len(events))
+        pairs = [
+            (i, j, keys.index((one.position, other.position)))
+            for i, one in enumerate(self.arrivals)
+            for j, other in enumerate(self.arrivals)
+            if one.goes_on and other.source == one.position
+        ]
+        sources, targets, which = np.array(pairs, np.int64).reshape(-1, 3).T
+        vertex_of = np.full((len(self.arrivals), len(events)), -1, np.int64)
+        vertex_of[self.arrival, self.events] = np.arange(len(self))
+        offsets = np.zeros(len(self) + 1, np.int64)
+        first_step = np.searchsorted(sources, np.arange(len(self.arrivals) + 1))
+        given = (self.events, self.arrival, first_step, targets, rows[which], successors, vertex_of, offsets)
+        joined = np.empty(join_edges(*given, np.empty(0, np.int32)), np.int32)
+        if len(joined):
+            join_edges(*given, joined)
+        ends = np.array([arrival.ends for arrival in self.arrivals])[self.arrival]
+        return EventGraph(offsets, joined, index.events.latest, nearest_ends(offsets, joined, ends))
 
     def first_ends(self, steps: dict[tuple[int, int], _Step], events: Slice, starts: Ints, every: bool) -> Ints:
         """Return for vertices that begin a span the first at which what could not also begin earlier may end."""

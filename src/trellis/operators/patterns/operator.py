@@ -23,7 +23,7 @@ from trellis.language.syntax import Which
 from trellis.limits import warn_of_all
 from trellis.operators.batch import PathBatch
 from trellis.operators.bindings import counted_events
-from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
+from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
@@ -62,7 +62,7 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         """Return the states of AGGREGATE of each group."""
         outputs = [named.output for named in self.plan.bound.aggregates]
         inner = replace(self.plan.bound, aggregates=tuple(NamedOutput("", _inner_output(o)) for o in outputs))
-        indexed = None if self._asks_for_members(outputs) else self.structure.counting
+        indexed = None if self._asks_for_members(outputs) else self.indexed
         parts = self.structure.all_parts() if indexed is None else [indexed]
         found = [
             numbers
@@ -130,17 +130,14 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         indexed = self._unranking
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
-    def counts_before_listing(self) -> Counts:
-        """Return the counts; short spans are explored for them, which to list needs, and not counted on an index."""
-        self.structure.lists = True
-        return self.counts
-
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
         indexed, graph = self._unranking, self.plan.positions
-        spans = graph is not None and graph.span
-        if indexed is not None and picks_sooner(self.events, request, self.plan.sizes, spans):
+        if indexed is not None and picks_sooner(self.events, request, self.plan.sizes):
             yield from map(request.made, indexed.at_each(request.ranks()))
+            return
+        if self.indexed is not None and self.indexed.in_order and graph is not None and graph.span:
+            yield from self.indexed.list(request)
             return
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):

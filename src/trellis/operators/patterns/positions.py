@@ -170,7 +170,7 @@ class PositionPaths:
         vertex_of = np.full((number, size), -1, np.int64)
         vertex_of[positions, events] = np.arange(len(flat))
         steps = sorted(self.graph.steps)
-        rows, successors = _stacked([self._edges(*step) for step in steps], size)
+        rows, successors = stacked_edges([self._edges(*step) for step in steps], size)
         first_step = np.searchsorted([source for source, _ in steps], np.arange(number + 1))
         step_target = np.array([target for _, target in steps], np.int64)
         offsets = np.zeros(len(flat) + 1, np.int64)
@@ -283,7 +283,7 @@ def _rows_of(ranges: Ints) -> Ints:
     return np.concatenate([np.arange(begin, end) for begin, end in ranges.tolist()])
 
 
-def _stacked(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tuple[Ints, NDArray[np.int32]]:
+def stacked_edges(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tuple[Ints, NDArray[np.int32]]:
     """Return the edges of all steps one after another, and for each step where those of its events begin."""
     rows = np.zeros((len(edges), size + 1), np.int64)
     total = 0

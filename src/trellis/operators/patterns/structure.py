@@ -164,12 +164,11 @@ class PatternStructure:
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
-        self.lists = False  # whether what is counted will be listed
         self.known: PatternPart | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "lists", "counts") | {"known": None}
+        return state_of(self, "plan", "events", "threads", "counts") | {"known": None}
 
     @cached_property
     def variables(self) -> Variables:
@@ -177,23 +176,17 @@ class PatternStructure:
         return make_variables(self.plan, self.events)
 
     @cached_property
-    def counting(self) -> IndexedPositions | None:
+    def indexed(self) -> IndexedPositions | None:
         """The attribute indexes of the pattern's steps, by which results are counted; None where edges are needed."""
         if self.plan.operator.method != INDEX:
             return None
         return index_positions(self.plan, self.events, self.variables, self.threads)
 
-    @property
-    def indexed(self) -> IndexedPositions | None:
-        """The attribute indexes, where results are also found on them."""
-        return None if self._is_explored else self.counting
-
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
-        index = self.indexed if self.lists else self.counting
-        if index is not None:
-            return index.operator.counts
+        if self.indexed is not None:
+            return self.indexed.operator.counts
         positions = self.plan.positions
         far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
         if far and counts_alone(self.plan) and not self._is_short:  # a graph for each first event takes longer

@@ -314,12 +314,7 @@ class Counter:
         found = np.zeros(len(self.events), np.bool_)
         tasks = self.each.of_groups(np.array([group]))
         if self.least <= self.most:
-            graph = self._graph()
-            arrays = paths.TaskGraph(
-                tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
-                graph.latest, self.events.usable,
-            )  # fmt: skip
-            paths.members(arrays, self.least, self.most, found)
+            paths.members(self._graph().of_tasks(tasks, self.events.usable), self.least, self.most, found)
         return lo + np.flatnonzero(found[lo:hi])
 
 

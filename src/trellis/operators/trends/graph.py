@@ -12,9 +12,11 @@ from trellis.errors import TrellisError
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, encode, residual_holds
 from trellis.events.gaps import reach_of
 from trellis.events.slice import Ints, Slice
+from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.event_graph import edges as kernel
 from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
+from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.plan import Plan
 from trellis.plan.sizes import Sizes
 
@@ -29,12 +31,24 @@ POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT}
 class EventGraph:
     """Edges between events that may follow one another; the successors of one event are in time order.
 
-    `latest[x]` is the latest predecessor of x, or -1.
+    `latest[x]` is the latest predecessor of x, or -1. `nearest_end[x]` is the first event with which a path from x may
+    end, where that is not x itself for every event that is usable.
     """
 
     offsets: Ints
     successors: NDArray[np.int32]
     latest: Ints
+    nearest_end: Ints | None = None
+
+    def of_tasks(self, tasks: TrendTasks, usable: NDArray[np.bool_]) -> TaskGraph:
+        """Return the graph with tasks, as kernels take it."""
+        nearest_end = self.nearest_end
+        if nearest_end is None:
+            nearest_end = np.where(usable, np.arange(len(usable)), NO_BOUND)
+        return TaskGraph(
+            tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, self.offsets, self.successors, self.latest,
+            nearest_end,
+        )  # fmt: skip
 
 
 def build_graph(plan: Plan, events: Slice, direct: DirectEdges | None = None) -> EventGraph:

@@ -62,11 +62,7 @@ class TraversalInput:
     @property
     def arrays(self) -> TaskGraph:
         """The arrays as kernels take them."""
-        tasks, graph = self.tasks, self.graph
-        return TaskGraph(
-            tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every,
-            graph.offsets, graph.successors, graph.latest, self.events.usable,
-        )  # fmt: skip
+        return self.graph.of_tasks(self.tasks, self.events.usable)
 
 
 # --- What comes out --------------------------------------------------------------------------------------------
@@ -286,7 +282,10 @@ class _Ready:
             self._codes = np.zeros(room if len(words.codes) else 0, np.uint8)
         compactly = np.zeros(room, np.int32) if listing.compact else None
         counts, table = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
-        self._blocks = PathBlocks(self._ready_task, counts, table, values, lengths, compactly)
+        self._blocks = PathBlocks(
+            self._ready_task, np.empty(events, np.int32), np.zeros(events, np.int64), counts, table, values, lengths,
+            compactly,
+        )  # fmt: skip
         if which is not None:
             path = _HeadWords.none()
             given = self._row_words(path, _NO_WORDS, _NO_WORDS, _NO_CODES)

@@ -354,17 +354,13 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         return map(request.made, self.at_each(request.ranks()))
 
 
-def picks_sooner(events: Slice, request: ListRequest[Any], sizes: Sizes, each_start: bool = False) -> bool:
-    """Return whether results are found by their ranks on an index before all pairs of events are tested.
-
-    Where `each_start` of a span has a graph of its own, these are the pairs of all events that it reaches.
-    """
+def picks_sooner(events: Slice, request: ListRequest[Any], sizes: Sizes) -> bool:
+    """Return whether results are found by their ranks on an index before all pairs of events are tested."""
     ranges = [one for one in request.ranges if one[1] < one[2]]
     if request.rows > sizes.most_picked or request.compact or not ranges:
         return False
     begin, end = events.groups.lo[ranges[0][0]], events.groups.hi[ranges[-1][0]]
-    reached = events.until[begin:end] - np.arange(begin + 1, end + 1)
-    pairs = int((reached.astype(np.float64) ** 2).sum() / 2 if each_start else reached.sum())
+    pairs = int((events.until[begin:end] - np.arange(begin + 1, end + 1)).sum())
     if pairs > sizes.graph_edges and len(ranges) == 1:
         return True
     each = sizes.pairs_of_one if request.rows <= sizes.found_alone else sizes.pairs_of_many

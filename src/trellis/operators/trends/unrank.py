@@ -20,7 +20,6 @@ from trellis.errors import TrellisError, UsageError
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.best.suffixes import suffix_counts
 from trellis.kernels.count import shapes
-from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.language.bound import LengthBound
@@ -189,10 +188,7 @@ class GraphUnranker:
         if least > 1 or most < NO_BOUND:
             lengths = max(1, min(hi - lo, least if most >= NO_BOUND else most))
         _refuse_too_large(hi - lo, 8 * self.limbs * (hi - lo) * (1 + lengths), sizes)
-        arrays = TaskGraph(
-            tasks.lo, tasks.hi, tasks.first_end, tasks.single, tasks.every, graph.offsets, graph.successors,
-            graph.latest, events.usable,
-        )  # fmt: skip
+        arrays = graph.of_tasks(tasks, events.usable)
         self._counts = by_edges.suffix_counts(arrays, task, self.limbs)
         self._layers = np.zeros((0, 0, self.limbs), np.uint64)
         if lengths:

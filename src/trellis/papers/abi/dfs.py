@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import walk as kernel
 from trellis.kernels.list.wide import SPARE
 from trellis.operators.batch import PathBatch
@@ -17,11 +16,8 @@ VALUES, ROWS = 1 << 18, 1 << 16  # of a batch
 
 def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
     """Yield all trends of an input; what is stored is one path."""
-    tasks, edges = given.tasks, given.graph
-    graph = TaskGraph(
-        tasks.lo, tasks.hi, tasks.lo, False, tasks.every, edges.offsets, edges.successors, edges.latest,
-        given.events.usable,
-    )  # fmt: skip
+    tasks = given.tasks
+    graph = given.graph.of_tasks(tasks, given.events.usable)
     for task in range(len(tasks)):
         longest = int(tasks.hi[task] - tasks.lo[task])
         marks = kernel.WalkMarks(given.may_start(task), given.may_end(task), False)
