@@ -16,9 +16,9 @@ help: ## this list
 run: $(READY) ## set up, then a guided tour on sample data
 	@$(WITH_JAVA) $(VENV)/bin/trellis demo
 
-# Kernels are compiled with few optimisations here, which is most of the time from a clean clone; `test-all` has all.
+# Kernels that do not ship are compiled without optimisations here, since each runs for a moment; `test-all` has all.
 test: style ## set up, then lint, types and the tests that are not slow
-	@$(WITH_JAVA) NUMBA_OPT=1 scripts/test.sh "not slow"
+	@$(WITH_JAVA) NUMBA_OPT=0 scripts/test.sh "not slow"
 
 test-all: style ## the same with the slow tests, and random tests from fresh seeds
 	@$(WITH_JAVA) scripts/test.sh "slow or not slow" --hypothesis-profile=explore

@@ -2,8 +2,8 @@
 # Run the tests in three processes, one for what uses Spark, which often waits, and two for the rest, so that two cores are
 # busy and there is one Spark session; types are checked beside them. Spark gets all that it asks for, by the highest
 # number of `nice` for the others: it leaves them half, and it would be alone at the end, on less than two cores. All of them,
-# and Spark's workers, share what Numba compiles: from a clean clone that is most of the work. Arguments: a marker
-# expression that chooses tests (default: all), then whatever pytest takes.
+# and Spark's workers, share what Numba compiles, each kernel once. Arguments: a marker expression that chooses tests
+# (default: all), then whatever pytest takes.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -28,7 +28,7 @@ nice -n 19 .venv/bin/python -m mypy --no-error-summary >"$types" 2>&1 &
 checked=$!
 .venv/bin/python -m pytest -m "($chosen) and spark" "${files[@]}" "$@" >"$log" 2>&1 &
 with_spark=$!
-nice -n 19 .venv/bin/python -m pytest -n 2 --dist loadgroup --no-loadscope-reorder -m "($chosen) and not spark" "$@"
+nice -n 19 .venv/bin/python -m pytest -n 2 --dist worksteal -m "($chosen) and not spark" "$@"
 rest=$?
 wait "$with_spark"
 spark=$?

@@ -1,4 +1,4 @@
-"""What all tests share: the profiles of Hypothesis, the one Spark session, and which tests go together."""
+"""What all tests share: the profiles of Hypothesis, and the one Spark session."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ gc.set_threshold(200_000, 20, 100)  # compiling makes millions of objects that s
 profiles.register()
 settings.load_profile("ci")  # `--hypothesis-profile=explore` comes after this
 
-COMPILING = ("trends", "patterns", "kernels", "local", "papers", "sequences", "joins", "data")  # folders, longest first
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
     "spark.driver.memory": "1g",
@@ -49,13 +48,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark whatever uses the Spark session, and what needs rare kernels, so that one process compiles them.
-
-    The longest groups begin, and tests that belong to none end, so that no process is left with a long one at the end.
-    """
-    items.sort(key=lambda item: COMPILING.index(folder) if (folder := item.path.parent.name) in COMPILING else 99)
+    """Mark whatever uses the Spark session."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
-        if item.path.parent.name in COMPILING:
-            item.add_marker(pytest.mark.xdist_group(item.path.parent.name))

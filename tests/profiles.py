@@ -15,12 +15,12 @@ def register() -> None:
     # tests were spread over processes, so that a seed alone would repeat nothing.
     none = providers.Constants()
     providers._get_local_constants = lambda: none
-    settings.register_profile("ci", derandomize=True, database=None, max_examples=60, **COMMON)
-    settings.register_profile("explore", print_blob=True, max_examples=200, **COMMON)
+    settings.register_profile("ci", derandomize=True, database=None, max_examples=30, **COMMON)
+    settings.register_profile("explore", print_blob=True, max_examples=100, **COMMON)
 
 
 def examples(number: int) -> settings:
-    """Ask for so many examples where the profile's own number is 100: `ci` tries 60 of each 100, `explore` 200.
+    """Ask for so many examples by `explore`, whose own number is 100; `ci` tries 30 of each 100.
 
     A test marked `slow` is one that tries many already; it names its number by `settings(max_examples=...)`.
     """

@@ -108,7 +108,7 @@ def test_exact_answers_are_those_of_the_engine(
 
 
 @pytest.mark.slow
-@settings(max_examples=3000)
+@settings(max_examples=600)
 @given(number=st.integers(0, 10**9), text=st.sampled_from(QUERIES))
 def test_many_exact_answers(tmp_path_factory: pytest.TempPathFactory, number: int, text: str) -> None:
     exactly(tmp_path_factory.mktemp("a") / "archive", number, text)

@@ -136,8 +136,8 @@ def test_the_oldest_part_can_be_coarsened(tmp_path: Path, number: int) -> None:
     first, last = archive.leaves.first, archive.leaves.last
     assert [0, *(last[:-1] + 1)] == first.tolist()
     assert all(archive.leaves.until[i] < moment for i in range(len(first)) if last[i] - first[i] >= 3)
+    found = archive.find("PATTERN SEQ(A, B)", policy="skip-till-any").to_pylist()
     for row in wide:  # what was found is found, in intervals that contain it
-        found = archive.find("PATTERN SEQ(A, B)", policy="skip-till-any").to_pylist()
         starts = [other for other in found if other["first_position"] <= row["first_position"]]
         assert starts
         assert starts[-1]["last_position"] >= row["last_position"]

@@ -347,7 +347,8 @@ def overlay(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", tmp_path / "merged"], check=True)
 
 
-@pytest.mark.parametrize("exchange", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("exchange", [True, False])
 def test_a_kill_before_any_step_leaves_a_whole_output(tmp_path: Path, exchange: bool) -> None:
     with claimed(tmp_path / "out") as output, output.replacing() as directory:
         (directory / "part-00000.json").write_text("the first")

@@ -30,6 +30,7 @@ def wait_for(happened: Callable[[], bool], process: subprocess.Popen[str]) -> No
     raise AssertionError("it did not happen in four minutes")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "code", "said"), [(signal.SIGINT, 130, "interrupted\n"), (signal.SIGTERM, 143, "")])
 def test_a_signal_ends_it_and_leaves_nothing(samples: Path, tmp_path: Path, number: int, code: int, said: str) -> None:
     out = tmp_path / "out"

@@ -38,7 +38,7 @@ def listed(
     while state.state[walk.RANGE] < len(ranges):
         values, ends, shared = (np.zeros(number + SPARE, np.int32) for number in (room, 5, 5))
         buffers = walk.WalkRows(values, ends, shared if compact else None)
-        walk.fill(state, arrays, graph, blocks, limits, marks, buffers)
+        walk.fill(state, arrays, graph, blocks, limits, marks, buffers, None)
         number, used = state.state[walk.ROWS : walk.VALUES + 1].tolist()
         if compact:
             whole, places = rows.expanded_places(shared[:number], ends[: number + 1])
@@ -96,7 +96,7 @@ def test_a_walk_can_stand_on_a_path() -> None:
     state.state[walk.READY], state.numbers[walk.LEFT] = 1, 3
     walk.stand_on(np.array(wanted[7], np.int32), state, arrays.offsets, arrays.successors)
     values, ends = np.zeros(100 + SPARE, np.int32), np.zeros(5 + SPARE, np.int32)
-    walk.fill(state, ranges, arrays, None, None, None, walk.WalkRows(values, ends, None))
+    walk.fill(state, ranges, arrays, None, None, None, walk.WalkRows(values, ends, None), None)
     assert naive.ragged(values, ends[1:4]) == wanted[7:10]
 
 

@@ -24,9 +24,9 @@ class Events:
     def __init__(self, seed: int) -> None:
         self.random: RandomEvents = random_events(seed, N)
         times, self.bounds = self.random
-        self.after = later_times(times, self.bounds)
-        self.first = np.array([min(x for x in range(N) if self.after[x] == self.after[y]) for y in range(N)])
-        self.limit = partition_ends(self.bounds, N)
+        self.after = later_times(times, self.bounds).astype(np.int32)
+        self.first = np.array([min(x for x in range(N) if self.after[x] == self.after[y]) for y in range(N)], np.int32)
+        self.limit = partition_ends(self.bounds, N).astype(np.int32)
         self.rng = np.random.default_rng(seed)
 
     def direct(self, allows: Callable[[int, int], bool]) -> naive.Graph:

@@ -75,7 +75,7 @@ def test_matches_are_counted_weighed_listed_and_unranked(seed: int) -> None:
     ]
     assert walk.least(*given, values, none, case.walk(), np.empty((3, size), int)).tolist() == least
     every = [m for found in case.matches for m in found]
-    out = np.full((3, len(every)), -1)
+    out = np.full((3, len(every)), -1, np.int32)
     walk.fill(case.candidates, case.tasks, 0, 0, case.walk(), out, 0, len(every), len(every))
     assert [tuple(m) for m in out.T.tolist()] == every
     row = np.zeros(3, int)
@@ -126,7 +126,8 @@ def test_the_sweep_counts_what_the_first_event_accepts(seed: int, modulus: int) 
     falling = np.argsort(codes)[::-1]
     given = codes[falling], places[falling], variables[falling]
     zero = np.uint64(0) if modulus else 0.0
-    found = sweep(times, width, np.argsort(values)[::-1], values, low, high, *given, zero, type(zero)(modulus))
+    order = np.argsort(-values)
+    found = sweep(times, width, order, values, low, high, *given, zero, type(zero)(modulus))
     wanted = [
         sum(
             codes[i] > values[t] and codes[j] > values[t] and low[t] <= places[i] < places[j] < high[t]

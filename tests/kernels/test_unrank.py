@@ -44,7 +44,7 @@ def random_window(seed: int, n: int, every: bool) -> tuple[IndexWindow, naive.Gr
     return IndexWindow(0, 9, later, value, firsts, lasts, starts, ends, ok, every, np.empty(0, np.int64)), graph
 
 
-@pytest.mark.parametrize("limbs", [(0, 0), ()])
+@pytest.mark.parametrize("limbs", [(0,), ()])
 @pytest.mark.parametrize("every", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_unranking_by_index_one_by_one_and_many_at_once(seed: int, every: bool, limbs: tuple[int, ...]) -> None:

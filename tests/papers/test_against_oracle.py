@@ -46,7 +46,7 @@ def test_results_and_ranks_equal_the_oracle(drawn: Case, name: str, construction
 
 
 @pytest.mark.slow
-@settings(max_examples=4000)
+@settings(max_examples=600)
 @given(named_cases(most=12), st.sampled_from(sorted(ABI)), st.sampled_from(["auto", *CONSTRUCTIONS]))
 def test_many_results_and_ranks_equal_the_oracle(drawn: Case, name: str, construction: str) -> None:
     check(drawn, name, construction=construction)

@@ -85,7 +85,7 @@ def test_unextendable_equals_the_oracle(drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=600)
+@settings(max_examples=300)
 @given(st.sampled_from([Report.MAXIMAL, Report.UNEXTENDABLE]).flatmap(lambda r: st.tuples(st.just(r), cases(r))))
 def test_many_drawn_queries_equal_the_oracle(drawn: tuple[Report, Case]) -> None:
     assert_equal(drawn[1], CET if drawn[0] is Report.MAXIMAL else BOTH)

@@ -189,7 +189,7 @@ def test_patterns(drawn: Case, number: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=2000)
+@settings(max_examples=400)
 @given(drawn=ANY_SHAPE, number=st.integers(0, 10**6))
 def test_many_more_patterns(drawn: Case, number: int) -> None:
     assert_same_as_batch(drawn, random.Random(number))

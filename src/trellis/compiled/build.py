@@ -83,7 +83,7 @@ def _build(fresh: Path, verbose: bool) -> None:
     helper.start()
     _run(all_steps, left, verbose)
     helper.join()
-    Path(f"{fresh}{LOCKS}").unlink(missing_ok=True)
+    (fresh / LOCKS).unlink(missing_ok=True)
     if helper.exitcode:
         raise SystemExit("Not all kernels could be compiled: see the message above.")
     if _made_of() != made_of:

@@ -18,7 +18,7 @@ import re
 import sys
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -36,13 +36,14 @@ FOR_BUILDING = "TRELLIS_BUILD_COMPILED"
 """The variable of the environment that names where compiled kernels are put to be shipped, instead of being kept."""
 
 LOCKS = ".locks"
-"""The end of the name of a file beside that directory, with a byte to lock for each kernel."""
+"""The name of a file where kernels are put or kept, with a byte to lock for each of them."""
 
 PROCESSORS = {"x86_64": "x86-64-v3"}
 """The processor that shipped code is for, by architecture; elsewhere `generic`."""
 
 _THIS = Path(__file__)
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+_turn = ExitStack()  # of this process to compile a kernel: one thread of it does at a time
 _DAMAGE = (AttributeError, EOFError, ImportError, TypeError, ValueError, pickle.UnpicklingError, zlib.error)
 _IMPORT = re.compile(r"^from (trellis\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
@@ -157,14 +158,11 @@ def _alone() -> Iterator[None]:
 
 @contextmanager
 def compiled_once(function: Any) -> Iterator[None]:
-    """Have processes that build what ships compile a kernel one after another: the second one finds it there."""
-    place = os.environ.get(FOR_BUILDING)
-    if not place:
-        yield
-        return
-    name = f"{function.__module__}.{function.__qualname__}"
-    with open(f"{place}{LOCKS}", "ab") as file:
-        fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(name.encode()))
+    """Have processes that keep code in one place compile a kernel one after another: the second one finds it there.
+
+    They wait for each other only where there is something to compile.
+    """
+    with _turn:
         yield
 
 
@@ -212,6 +210,22 @@ class KernelCache(Cache):
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
         self._make_ready()
+        found = self._find_overload(sig, target_context)
+        if found is None:
+            self._take_turn()
+            found = self._find_overload(sig, target_context)
+        return found
+
+    def _take_turn(self) -> None:
+        """Wait for other processes that compile this kernel, and have them wait, unless there is nowhere to keep it."""
+        with suppress(OSError):
+            self._impl.locator.ensure_cache_path()
+            place = os.environ.get(FOR_BUILDING) or self._cache_path
+            file = os.open(os.path.join(place, LOCKS), os.O_CREAT | os.O_WRONLY, 0o600)
+            _turn.callback(os.close, file)
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(self._impl.filename_base.encode()))
+
+    def _find_overload(self, sig: Any, target_context: Any) -> Any:
         found = super()._load_overload(sig, target_context)
         if found is not None or self._shipped is None:
             return found

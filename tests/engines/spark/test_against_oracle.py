@@ -13,7 +13,7 @@ from tests.strategies import Case, case
 pytestmark = pytest.mark.spark
 
 
-@examples(10)
+@examples(20)
 @given(drawn=case())
 def test_results_ranks_and_aggregates_equal_the_oracle(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)

@@ -56,13 +56,13 @@ def test_not_compared_with_one_end_of_its_gap(
 
 
 @pytest.mark.slow
-@settings(max_examples=4000)
+@settings(max_examples=1000)
 @given(drawn=fixed_case(most=8, most_leaves=5))
 def test_many_more(always: None, drawn: Case) -> None:
     assert_same(drawn)
 
 
-@examples(3)
+@examples(6)
 @given(drawn=fixed_case())
 def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)

@@ -30,20 +30,20 @@ def test_aggregates_of_any_pattern(drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(drawn=running_case(most=8))
 def test_many_more(drawn: Case) -> None:
     assert_same(drawn)
 
 
 @pytest.mark.slow
-@settings(max_examples=800)
+@settings(max_examples=300)
 @given(drawn=running_case(most=7, general=True))
 def test_many_more_patterns(drawn: Case) -> None:
     assert_same(drawn)
 
 
-@examples(4)
+@examples(10)
 @given(drawn=running_case())
 def test_on_spark(spark: SparkSession, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)

@@ -39,7 +39,7 @@ def test_groups_with_every_clause(drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=3000)
+@settings(max_examples=800)
 @given(drawn=grouped_case(most=7, clauses=True))
 def test_many_more_groups(drawn: Case) -> None:
     _assert_same_or_refused(drawn)

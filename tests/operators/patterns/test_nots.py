@@ -21,7 +21,7 @@ def test_nots_in_nots(drawn: Case) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5000)
+@settings(max_examples=1000)
 @given(drawn=forbidding_case(most=9))
 def test_many_more_nots_in_nots(drawn: Case) -> None:
     _assert_same(drawn)

@@ -102,13 +102,13 @@ def test_a_long_window_is_counted_by_a_sweep() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=4000)
+@settings(max_examples=1000)
 @given(drawn=sequence_case(most=10))
 def test_many_more(always: None, drawn: Case) -> None:
     assert_same(drawn)
 
 
-@examples(3)
+@examples(6)
 @given(drawn=sequence_case())
 def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
     assert_same(drawn, engine="spark", spark=spark)

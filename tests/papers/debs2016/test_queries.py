@@ -18,7 +18,7 @@ from trellis.papers.debs2016 import Communities, communities, posts
 from trellis.papers.debs2016.files import run_over
 
 RARE = examples(60)
-MANY = settings(max_examples=1500)
+MANY = settings(max_examples=300)
 CHANGES = ("exact", "deaths", "events")
 NOBODY = ",-,-,-,-"
 
