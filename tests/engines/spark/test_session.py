@@ -30,6 +30,7 @@ def test_our_settings(spark: SparkSession) -> None:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     assert {key: spark.conf.get(key) for key in expected} == expected
 
