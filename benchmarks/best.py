@@ -1,9 +1,11 @@
-"""The best ten trends of a window by length, sum and other keys, beside listing and sorting them all."""
+"""The best ten trends or matches of a window by length, sum and other keys, beside listing and sorting them all."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numba
+import numpy as np
 import pyarrow as pa
 
 import trellis
@@ -22,7 +24,11 @@ BOUND = 10**9
 
 
 def run(quick: bool) -> list[Table]:
-    return [_beside_sorting(40 if quick else 120, quick), _beyond_listing(300 if quick else 4_000, quick)]
+    return [
+        _beside_sorting(40 if quick else 120, quick),
+        _beyond_listing(300 if quick else 4_000, quick),
+        _of_joins(300 if quick else 5_000, quick),
+    ]
 
 
 def _beside_sorting(n: int, quick: bool) -> Table:
@@ -47,6 +53,62 @@ def _beyond_listing(n: int, quick: bool) -> Table:
     ]
     digits = len(str(detected("length", table).count())) - 1
     return Table(f"More than 10^{digits} trends, of {n:,} prices", rows, ["Edges and counts are there already."])
+
+
+def _of_joins(n: int, quick: bool) -> Table:
+    """Time the best matches of patterns without repetition beside plain loops, one for each variable."""
+    kinds, values = np.arange(n) * 7 % 3, np.random.default_rng(1).random(n).round(4)
+    table = pa.table({"t": np.arange(n), "id": np.arange(n), "kind": np.array(["A", "B", "C"])[kinds], "v": values})
+    rows = []
+    for pattern, rest, key, loop in JOINS:
+        query = trellis.query(f"PATTERN {pattern} WHERE {rest} RETURN {key} AS key ORDER BY {key} DESC LIMIT 10")
+
+        def ours(query: Any = query) -> pa.Table:
+            return query.detect(table, time="t", type="kind", event_id="id").to_arrow()
+
+        assert ours()["key"].to_pylist() == loop(kinds, values, 10)[::-1].tolist()
+        mine = best_of(f"best of {pattern}", ours, quick=quick)
+        plain = best_of(f"plain loops of {pattern}", lambda loop=loop: loop(kinds, values, 10), quick=quick, runs=1)
+        rows.append(Row(f"best 10 of {pattern}", mine, peers=[Peer("plain Numba loops", plain)]))
+    return Table(f"Matches over {n:,} events", rows, ["The peer finds the keys alone, without ranks and rows."])
+
+
+@numba.njit(cache=True, nogil=True)
+def _keep(best, key):
+    """Put a key into the best, the least of which is first, in the place of that one."""
+    i = 0
+    while i + 1 < best.shape[0] and best[i + 1] < key:
+        best[i] = best[i + 1]
+        i += 1
+    best[i] = key
+
+
+@numba.njit(cache=True, nogil=True)
+def _gains(kinds, values, number):
+    best = np.full(number, -np.inf)
+    for a in np.flatnonzero(kinds == 0):
+        for b in range(a + 1, len(kinds)):
+            if kinds[b] == 1 and values[a] < values[b]:
+                for c in range(b + 1, len(kinds)):
+                    if kinds[c] == 2 and values[a] < values[c] and values[c] - values[a] > best[0]:
+                        _keep(best, values[c] - values[a])
+    return best
+
+
+@numba.njit(cache=True, nogil=True)
+def _sums(kinds, values, number):
+    best = np.full(number, -np.inf)
+    for a in np.flatnonzero(kinds == 0):
+        for b in np.flatnonzero(kinds == 1):
+            if values[a] < values[b] and values[a] + values[b] > best[0]:
+                _keep(best, values[a] + values[b])
+    return best
+
+
+JOINS = (
+    ("SEQ(A a, B b, C c)", "a.v < b.v AND a.v < c.v", "c.v - a.v", _gains),
+    ("AND(A a, B b)", "a.v < b.v", "a.v + b.v", _sums),
+)
 
 
 def detected(name: str, table: pa.Table) -> Any:

@@ -9,7 +9,6 @@ from dataclasses import replace
 from trellis.events.slice import Slice
 from trellis.operators.contract import NotComparable, QueryOperator
 from trellis.plan import spec as o
-from trellis.plan.choice import of_patterns
 from trellis.plan.plan import Plan
 
 Make = Callable[[Plan, Slice, int], QueryOperator]
@@ -25,8 +24,6 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
         from trellis.operators.skipping import SkippingOperator
 
         plain = replace(plan, bound=replace(plan.bound, after_match=None, order_by=(), limit=None, limit_per=()))
-        if plan.bound.order_by and plan.operator.name in (o.SEQUENCES, o.JOINS):  # whose results are no paths
-            plain = replace(plain, operator=of_patterns(plain))
         return SkippingOperator(plan, events, threads, make_operator(plain, events, threads))
     for spec in plan.operator.ways():
         with suppress(NotComparable):

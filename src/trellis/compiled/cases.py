@@ -114,6 +114,7 @@ CASES = (
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AGGREGATE COUNT(*), AVG(b.price), MAX(LENGTH)"),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c))"),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AFTER MATCH SKIP PAST LAST"),
+    KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) ORDER BY c.price - a.price DESC LIMIT 3"),
     KernelCase(
         "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
     ),

@@ -17,8 +17,8 @@ from trellis.events.columns.types import plain_value
 from trellis.events.slice import Ints
 from trellis.language.bound import Output
 from trellis.operators.aggregates import Aggregates, Sum
-from trellis.operators.batch import RankRange
-from trellis.operators.contract import Counts, S, StructuredOperator
+from trellis.operators.batch import PathBatch, RankRange
+from trellis.operators.contract import BestRequest, Counts, S, StructuredOperator
 from trellis.operators.exact import SMALL, reconstruct
 from trellis.operators.weights import weigh
 
@@ -31,6 +31,15 @@ W = TypeVar("W")
 
 class MatchOperator(StructuredOperator[S]):
     """Matches of a pattern without repetition."""
+
+    def best(self, request: BestRequest[T]) -> Iterator[T]:
+        """List the best matches alone, by branch and bound; all where a key is none that a program computes."""
+        found = self._search_best(request)
+        return super().best(request) if found is None else map(request.make, found.pieces(self.plan.sizes.batch_values))
+
+    @abstractmethod
+    def _search_best(self, request: BestRequest[T]) -> PathBatch | None:
+        """Return the best matches, in the order of groups and ranks; None where all are to be listed."""
 
     # --- Aggregates -------------------------------------------------------------------------------------------
 

@@ -28,11 +28,11 @@ T = TypeVar("T")
 class SkippingOperator(QueryOperator):
     """The results of an operator that AFTER MATCH keeps, group by group; there is at most one for each first event.
 
-    Without ORDER BY a join or sequence walks to the first result of each first event. Where the results are paths of a
-    graph, or of the index, those that are kept are followed one after another, and no other is looked at. Elsewhere the
-    results are listed, unless a group has very many. Then ranks tell: as they go by the first event, the results that
-    begin too early are one range of ranks, the end of which is looked for by bisection. Only where ORDER BY has keys
-    that cannot be searched by are the results of one first event listed to choose the one.
+    A join or sequence walks to the first result of each first event, or searches the best of it by ORDER BY. Where the
+    results are paths of a graph, or of the index, those that are kept are followed one after another, and no other is
+    looked at. Elsewhere the results are listed, unless a group has very many. Then ranks tell: as they go by the first
+    event, the results that begin too early are one range of ranks, the end of which is looked for by bisection. Only
+    where ORDER BY has keys that cannot be searched by are the results of one first event listed to choose the one.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class SkippingOperator(QueryOperator):
             keeper = Keeper()
             found = PathBatch.concat([self._leading_of(batch, keeper) for batch in firsts]), np.empty(0, np.int64)
         kept, groups = (PathBatch.concat([]), range(len(self.events.groups))) if found is None else found
-        counts = self.inner.counts
+        counts = self.inner.counts if len(groups) else []
         sizes = (self.events.groups.hi - self.events.groups.lo) * self.plan.sizes.skip_few
         some = [(int(group), 0, counts[group]) for group in groups if counts[group]]
         few = [one for one in some if one[2] <= sizes[one[0]]]

@@ -10,12 +10,14 @@ from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
+from trellis.plan.join import best_texts
 from trellis.plan.plan import Plan
 from trellis.plan.remainders import Leaving, Transition
-from trellis.plan.spec import OperatorSpec
+from trellis.plan.spec import JOIN_TREE, JOINS, SEQUENCES, TREE_PLAN, OperatorSpec
 from trellis.plan.summable import can_be_summed
 from trellis.plan.views import named
 
+OF_MATCHES = (JOINS, JOIN_TREE, SEQUENCES, TREE_PLAN)
 GREEDY_WORDS = {
     Leaving.LEAVES: "greedy",
     Leaving.WAITS: "waits",
@@ -65,7 +67,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset} | _per_items(bound),
         "operator": _operator_data(plan.operator),
-        "index": dict(plan.operator.how),
+        "index": dict(plan.operator.how) | (best_texts(bound) if plan.operator.name in OF_MATCHES else {}),
     }
 
 

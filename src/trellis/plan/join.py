@@ -308,6 +308,16 @@ def join_texts(join: FixedJoin) -> dict[str, str]:
     return said
 
 
+def best_texts(bound: BoundQuery) -> dict[str, str]:
+    """Say how the best matches by ORDER BY are found."""
+    if not bound.order_by or bound.limit_per or (bound.limit is None and bound.after_match is None):
+        return {}
+    return {
+        "best": "by branch and bound: the first events that promise most come first; what the extremes of the "
+        "candidates that are left cannot bring before the last of the best so far is left out"
+    }
+
+
 def _arm_text(arm: JoinArm) -> str:
     covers = _covers(arm)
     places = {name: i for i, name in enumerate(arm.variables)}

@@ -4,6 +4,7 @@ A *slot* is a variable of one arm of the pattern. `lists` narrows the candidates
 event. `count` binds slots until what is left is a forest of pairs, which sums over candidates count without binding;
 `placed` finds once for a task which of a neighbour's candidates each accepts.
 `walk` lists matches in the order of their ranks: by events first, and by variables where all events are the same.
+`best` keeps the best of them by keys, whose `bounds` tell what need not be walked.
 
 Arrays
 ------
@@ -30,6 +31,8 @@ placed, e, how, numbers
     See `placed`; `e` is the number of an edge of the forest.
 levels, group, out, room, skip, arms
     See `walk`.
+keys, extremes, rows, bucket, task, n
+    See `bounds` and `best`; `n` is a node of the walk.
 h, v, b, last, mask, size
     A test of several slots; a slot that pairs are kept of; a candidate; the end of its list; slots as bits; how many
     events a block has.

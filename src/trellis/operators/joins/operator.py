@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
 from trellis.kernels.join import walk as kernel
+from trellis.language.bound import BoundQuery
 from trellis.operators.aggregates import Sum
 from trellis.operators.batch import PathBatch, rank_labels
-from trellis.operators.contract import Counts, ListRequest
+from trellis.operators.contract import BestRequest, Counts, ListRequest
+from trellis.operators.joins.best import leading_matches, search_best
 from trellis.operators.joins.counting import Numbers
 from trellis.operators.joins.structure import JoinStructure
 from trellis.operators.joins.tables import SlotArm
@@ -123,6 +125,13 @@ class JoinOperator(MatchOperator[JoinStructure]):
         """List the matches with given ranks, in bounded batches, in order; rows are made on all threads."""
         ranges = [one for one in request.ranges if one[1] < one[2]]
         return made_on_threads(request.made, self.structure.walk(ranges), request.threads)
+
+    def _search_best(self, request: BestRequest[T]) -> PathBatch | None:
+        return search_best(request, self.structure, self.events)
+
+    def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:
+        """Return the matches that AFTER MATCH keeps: the best one of each first event; None where it cannot."""
+        return leading_matches(bound, self.structure, self.events)
 
     def leading_of_firsts(self) -> Iterator[PathBatch]:
         """Yield the first match of each first event, by a walk."""

@@ -130,10 +130,20 @@ class JoinStructure:
         signs = np.repeat([one.arm.arm.sign for one in entries], [len(one.tasks) for one in entries])
         order = np.lexsort((events, groups))
         groups, events = groups[order], events[order]
-        ends = _summed((_numbered(numbers) * signs)[order], (groups[1:] != groups[:-1]) | (events[1:] != events[:-1]))
+        ends = _summed((numbered(numbers) * signs)[order], (groups[1:] != groups[:-1]) | (events[1:] != events[:-1]))
         new = np.append(True, (groups[1:] != groups[:-1]) | (events[1:] != events[:-1]))[: len(groups)]
         begins = np.searchsorted(groups[new], np.arange(len(self.events.groups) + 1))
         return begins, events[new], ends
+
+    def counts_sooner_whole(self, times: int) -> bool:
+        """Return whether all matches are sooner counted so many times than those of each first event once."""
+        shapes, whole, single = self.counter.shapes, 0.0, 0.0
+        for arm in self.signed:
+            whole += sum(shapes.of_part(part).cost for part in shapes.parts(arm)) * times
+            for slot in self.counter.open_slots(arm, ()):
+                own = [shapes.of_part(part, tuple(s for s in (slot,) if s in part)) for part in shapes.parts(arm)]
+                single += sum(one.cost for one in own) * len(self.candidates.of_slot[slot])
+        return whole < single
 
     def first_of(self, group: int, rank: int) -> tuple[int, int]:
         """Return the first event of the result of a group with a rank, and its rank among those that begin there."""
@@ -196,7 +206,7 @@ class JoinStructure:
                 cands = np.arange(low, high) + int(tables.begin[slot])
                 fixed = np.concatenate([np.tile(np.array(way.cands), (len(cands), 1)), cands.reshape(-1, 1)], axis=1)
                 longer = Way(way.arm, (*way.slots, slot), way.cands)
-                numbers = _numbered(self._ways_on(group, longer, fixed)) * way.arm.arm.sign
+                numbers = numbered(self._ways_on(group, longer, fixed)) * way.arm.arm.sign
                 found.append(Branch(way, slot, cands, own[low:high], numbers))
         events = np.concatenate([branch.events for branch in found])
         numbers = np.concatenate([branch.numbers for branch in found])
@@ -208,7 +218,7 @@ class JoinStructure:
     # --- In order ---------------------------------------------------------------------------------------------
 
     @cached_property
-    def _arms(self) -> kernel.Arms:
+    def walked_arms(self) -> kernel.Arms:
         """The arms as the walk takes them."""
         number = self.candidates.number
         slots = np.full((max(1, len(self.arms)), len(self.codes)), -1)
@@ -240,23 +250,15 @@ class JoinStructure:
             return
         groups, bounds = np.array([group for group, _, _ in ranges]), self.events.groups
         given = self._match_ranges(ranges, bounds.lo[groups], bounds.hi[groups])
-        lists, levels = self._scratch(given)
+        lists, levels = self.scratch(given.lo, given.hi)
         levels.state[2] = leading
-        tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self._arms
+        tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self.walked_arms
         ranks, at, begun = [begin for _, begin, _ in ranges], 0, False
         while at < len(ranges):
             ends = np.empty(self.plan.sizes.match_rows, np.int32)
             room = kernel.MatchRoom(np.empty(BATCH_VALUES, np.int32), np.empty(BATCH_VALUES, np.int8), ends)
             rows, behind = kernel.list_matches(tables, programs, lists, levels, arms, given, at, begun, room)
-            if lists.state[0]:
-                raise OverflowInCondition("a number that a condition computes leaves 64 bits")
-            if levels.state[1]:
-                raise TrellisError(
-                    "the same events can be bound to the variables in more than "
-                    f"{self.plan.sizes.join_ways:,} ways, or their candidates need room for more than {MOST_ROOM:,} "
-                    "numbers",
-                    "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions.",
-                )
+            self.check_walk(lists, levels)
             here = slice(at, min(behind + 1, len(ranges)))
             if rows:
                 end = room.ends[rows - 1]
@@ -277,12 +279,23 @@ class JoinStructure:
         size = np.array([min(end - begin, most) for _, begin, end in ranges])
         return kernel.JoinRanges(lo, hi, event, skip, size, np.zeros(len(ranges), np.int64))
 
-    def _scratch(self, given: kernel.JoinRanges) -> tuple[JoinLists, kernel.JoinLevels]:
-        """Return the lists and levels of a walk over groups, with room for the largest."""
+    def check_walk(self, lists: JoinLists, levels: kernel.JoinLevels) -> None:
+        """Refuse to go on where a walk had to stop."""
+        if lists.state[0]:
+            raise OverflowInCondition("a number that a condition computes leaves 64 bits")
+        if levels.state[1]:
+            raise TrellisError(
+                f"the same events can be bound to the variables in more than {self.plan.sizes.join_ways:,} ways, or "
+                f"their candidates need room for more than {MOST_ROOM:,} numbers",
+                "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions.",
+            )
+
+    def scratch(self, lo: Ints, hi: Ints) -> tuple[JoinLists, kernel.JoinLevels]:
+        """Return the lists and levels of a walk over groups of events, with room for the largest."""
         longest = max(len(arm.slots) for arm in self.arms)
         nodes, number = min(self._nodes, self.plan.sizes.join_ways), self.candidates.number
-        sizes = sum(np.searchsorted(own, given.hi) - np.searchsorted(own, given.lo) for own in self.candidates.of_slot)
-        lists = make_lists(self.candidates, nodes, min(nodes * int(np.max(sizes)), MOST_ROOM), number)
+        sizes = sum(np.searchsorted(own, hi) - np.searchsorted(own, lo) for own in self.candidates.of_slot)
+        lists = make_lists(self.candidates, nodes, min(nodes * int(np.max(sizes, initial=0)), MOST_ROOM), number)
         return lists, kernel.JoinLevels(
             cursor=np.zeros((nodes, number), np.int64), taken=np.zeros((nodes, number), np.int64),
             remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),
@@ -292,7 +305,7 @@ class JoinStructure:
         )  # fmt: skip
 
 
-def _numbered(numbers: list[int]) -> Numbered:
+def numbered(numbers: list[int]) -> Numbered:
     """Return whole numbers as an array: of 64 bits, where even their sum fits these."""
     return np.array(numbers, np.int64 if sum(map(abs, numbers)) < RANK_LIMIT else object)
 

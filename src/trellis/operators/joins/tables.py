@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
@@ -19,28 +17,14 @@ from trellis.events.slice import Slice, first_of_time
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
-from trellis.language.bound import (
-    Column,
-    Condition,
-    ConditionKind,
-    Constant,
-    Operation,
-    Reference,
-    Value,
-    WindowKind,
-    columns_of,
-)
-from trellis.language.schema import Kind
+from trellis.language.bound import Condition, ConditionKind, Reference, Value, WindowKind
 from trellis.operators.contract import NotComparable
 from trellis.operators.joins.gaps import nearest_forbidden
+from trellis.operators.joins.ranges import ColumnRanges
 from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import of_neighbours
-
-WIDEST = 1 << 63
-EXACT = 1 << 53
-Range = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +84,6 @@ class JoinCandidates:
     due: list[SlotTest] = field(default_factory=list)
     residuals: dict[str, None] = field(default_factory=dict)
     _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
-    _ranges: dict[str, Range | None] = field(default_factory=dict, repr=False)
 
     @classmethod
     def find(cls, plan: Plan, join: FixedJoin, events: Slice) -> JoinCandidates:
@@ -126,6 +109,11 @@ class JoinCandidates:
             raise NotComparable from None
         found._keep_only(keep)
         return found
+
+    @cached_property
+    def _ranges(self) -> ColumnRanges:
+        """The ranges of the columns."""
+        return ColumnRanges(self.events.columns)
 
     @property
     def number(self) -> int:
@@ -224,23 +212,8 @@ class JoinCandidates:
 
     def _check(self, value: Value) -> None:
         """Refuse a condition that computes a number which may leave 64 bits, or by a function that programs lack."""
-        if not _is_program(value) or not _fits(value, self._range_of):
+        if not self._ranges.can_compute(value):
             raise NotComparable
-
-    def _range_of(self, column: Column) -> Range | None:
-        """Return the least and the greatest value of a column as whole numbers; None without any, or for others."""
-        if column.name not in self._ranges:
-            values = self.events.columns[column.name]
-            found = None
-            if column.type.kind is Kind.DECIMAL:
-                low, high = pc.min_max(values).as_py().values()
-                scale = values.type.scale
-                found = None if low is None else (int(low.scaleb(scale)), int(high.scaleb(scale)))
-            elif not (pa.types.is_floating(values.type) or pa.types.is_null(values.type)) and column.type.kind in WHOLE:
-                low, high = pc.min_max(values.cast(pa.int64())).as_py().values()
-                found = None if low is None else (low, high)
-            self._ranges[column.name] = found
-        return self._ranges[column.name]
 
     def _keep_only(self, keep: list[Flags]) -> None:
         for slot, mask in enumerate(keep):
@@ -367,88 +340,3 @@ class JoinCandidates:
 def bits(slots: Iterable[int]) -> int:
     """Return slots as the bits of a word."""
     return sum(1 << slot for slot in set(slots))
-
-
-# --- Numbers that stay within 64 bits -------------------------------------------------------------------------------
-
-WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
-RangeOf = Callable[[Column], Range | None]
-
-
-PROGRAMMED = frozenset(
-    (*"+-*/%=<>", "!=", "<=", ">=", "and", "or", "not", "is null", "like", "coalesce", "negative", "abs")
-)
-
-
-def _is_program(value: Value) -> bool:
-    """Return whether all that a value computes of several events has an instruction."""
-    if not isinstance(value, Operation) or len({c.var for c in columns_of(value)}) < 2:
-        return True
-    return value.function in PROGRAMMED and all(map(_is_program, value.arguments))
-
-
-def _fits(value: Value, range_of: RangeOf) -> bool:
-    """Return whether no whole number that a value computes can leave 64 bits, nor a decimal 53."""
-    try:
-        _range(value, range_of)
-    except OverflowError:
-        return False
-    return True
-
-
-def _range(value: Value, range_of: RangeOf) -> Range | None:
-    """Return the least and the greatest whole number, or digits of a decimal, that a value may be; None for others."""
-    if isinstance(value, Column):
-        return range_of(value)
-    if isinstance(value, Constant):
-        known = value.value
-        if value.type.kind is Kind.DECIMAL and known is not None:
-            return (int(known * 10**value.type.scale),) * 2
-        return (known, known) if isinstance(known, int) and value.type.kind in WHOLE else None
-    parts = [_range(argument, range_of) for argument in value.arguments]
-    decimal = value.type.kind is Kind.DECIMAL
-    if {argument.type.kind for argument in value.arguments} == {Kind.DECIMAL, Kind.DOUBLE}:
-        _within([part for part in parts if part is not None], EXACT)  # compared as doubles hold them
-    if value.function not in ("+", "-", "*", "%", "negative", "abs", "coalesce"):
-        return (-WIDEST, WIDEST - 1) if value.type.kind in (*WHOLE, Kind.DECIMAL) else None
-    if not decimal and value.type.kind not in WHOLE:
-        if any(argument.type.kind is Kind.DECIMAL for argument in value.arguments):
-            _within([part for part in parts if part is not None], EXACT)
-        return None
-    known_parts = [part or (0, 0) for part in parts]
-    if decimal:
-        known_parts = [
-            (low * 10 ** max(0, value.type.scale - _scale(a)), high * 10 ** max(0, value.type.scale - _scale(a)))
-            for (low, high), a in zip(known_parts, value.arguments, strict=True)
-        ]
-    found = _combined(value.function, known_parts)
-    _within([found, *known_parts], EXACT if decimal else WIDEST)
-    return found
-
-
-def _scale(value: Value) -> int:
-    return value.type.scale if value.type.kind is Kind.DECIMAL else 0
-
-
-def _within(ranges: Sequence[Range], bound: int) -> None:
-    if any(low < -bound or high >= bound for low, high in ranges):
-        raise OverflowError
-
-
-def _combined(function: str, parts: Sequence[Range]) -> Range:
-    if function == "coalesce":
-        return min(low for low, _ in parts), max(high for _, high in parts)
-    low, high = parts[0]
-    if function == "negative":
-        return -high, -low
-    if function == "abs":
-        return 0, max(abs(low), abs(high))
-    other_low, other_high = parts[1]
-    if function == "+":
-        return low + other_low, high + other_high
-    if function == "-":
-        return low - other_high, high - other_low
-    if function == "%":
-        return min(low, 0), max(high, 0)
-    corners = [a * b for a in (low, high) for b in (other_low, other_high)]
-    return min(corners), max(corners)

@@ -159,6 +159,11 @@ class PatternOperator(StructuredOperator[PatternStructure]):
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List the best results alone, where they can be searched on the indexes or on graphs of them; else all."""
         found = self._search_best(request)
+        if found is None and self.plan.join is not None:
+            from trellis.operators.joins.best import search_best_of_plan
+
+            best = search_best_of_plan(request, self.plan, self.events)
+            found = None if best is None else [*best.pieces(self.plan.sizes.batch_values)]
         return self._best_of_parts(request) if found is None else map(request.make, found)
 
     def _best_of_parts(self, request: BestRequest[T]) -> Iterator[T]:

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
+from trellis.language.bound import BoundQuery
 from trellis.operators.aggregates import Sum
 from trellis.operators.batch import NO_RANK, PathBatch, RankRange, rank_labels
-from trellis.operators.contract import Counts, ListRequest
+from trellis.operators.contract import BestRequest, Counts, ListRequest
+from trellis.operators.joins.best import leading_of_plan, search_best_of_plan
 from trellis.operators.matches import MISSING, NONE, MatchOperator, made_on_threads, ranked_parts
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure, TreeStructure
@@ -136,6 +138,13 @@ class SequenceOperator(MatchOperator[SequenceStructure]):
             return request.made(self._filled(pieces))
 
         yield from made_on_threads(made, self._pieces(request.ranges), request.threads)
+
+    def _search_best(self, request: BestRequest[T]) -> PathBatch | None:
+        return search_best_of_plan(request, self.plan, self.events, self.structure.before)
+
+    def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:
+        """Return the matches that AFTER MATCH keeps: the best one of each first event; None where it cannot."""
+        return leading_of_plan(bound, self.plan, self.events)
 
     def leading_of_firsts(self) -> Iterator[PathBatch]:
         """Yield the first match of each first event, by a walk; the counts tell which events have one."""

@@ -155,6 +155,13 @@ class SequenceStructure:
             ends += accumulate(self.task_counts[begin:end])
         return first, ends
 
+    def before(self, groups: Ints, events: Ints) -> NDArray[Any]:
+        """Return how many matches of each of some groups begin before an event."""
+        first, ends = self.rank_ends
+        firsts, size = self.leaves.candidates.events[self.tasks.first], len(self.events) + 1
+        place = np.searchsorted(self.tasks.group * size + firsts, groups * size + events)
+        return np.where(place > np.array(first)[groups], np.array([*ends, 0], object)[place - 1], 0)
+
     def tree(self, way: str = SWITCHED, shape: str = "best", hashed: bool = True) -> TreePlan:
         """Return a tree plan over the candidates."""
         return TreePlan(self.leaves, way, shape, hashed, self._tiles())

@@ -1,0 +1,100 @@
+"""The best matches of patterns without repetition, by branch and bound: those of the oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.compare import assert_same
+from tests.profiles import examples
+from tests.strategies import Case, fixed_case
+from trellis.language import syntax as s
+from trellis.language.parser import parse
+
+SINGLE = ("{0}.x", "{0}.y", "{0}.k", "{0}.d", "{0}.time", "{0}", "MAX({0}.y)", "SUM({0}.d)", "COUNT({0})", "{0}.b")
+DOUBLE = (
+    "{0}.x - {1}.x", "{0}.y + {1}.y", "{0}.y - {1}.x", "{0}.y / {1}.y", "{0}.x * {1}.x", "{0}.y * {1}.y",
+    "ABS({0}.y - {1}.y)", "({0}.y - {1}.y) / {1}.y", "COALESCE({0}.x, {1}.x)", "COALESCE({0}.y, {1}.x) - {1}.y",
+    "{0}.d - {1}.d", "{0}.d * {1}.x", "-{0}.y - {1}.y", "{0}.x % {1}.x", "SUM({0}.y) + LENGTH", "{0}.n - {1}.n",
+    "ABS({0}.x) + {1}.x - {0}.x", "{0}.x / {1}.x",
+)  # fmt: skip
+
+
+@st.composite
+def best_case(draw: Any, most: int = 7) -> Case:
+    """Draw a pattern without repetition, with ORDER BY and LIMIT."""
+    case = draw(fixed_case(most=most))
+    pattern = case.query.pattern
+    negated = {leaf.var for one in s.absent_patterns(pattern) for leaf in s.leaves(one)}
+    names = sorted({node.var for node in s.walk(pattern) if isinstance(node, s.Single)} - negated)
+    keys = []
+    for _ in range(draw(st.sampled_from((1, 1, 1, 2, 2, 3)))):
+        texts = draw(st.sampled_from((SINGLE, DOUBLE, DOUBLE, ("LENGTH",))))
+        one, other = draw(st.sampled_from(names)), draw(st.sampled_from(names))
+        keys.append(draw(st.sampled_from(texts)).format(one, other) + draw(st.sampled_from(("", " DESC"))))
+    arranged = parse(f"PATTERN E e ORDER BY {', '.join(keys)} LIMIT {draw(st.sampled_from((0, 1, 2, 3, 5, 20)))}")
+    query = replace(
+        case.query, order_by=arranged.order_by, limit=arranged.limit, per_window=draw(st.booleans()),
+        offset=draw(st.sampled_from((0, 0, 1, 3))), aggregates=(), group_by=(), limit_per=(), per_event=None,
+    )  # fmt: skip
+    return replace(case, query=query)
+
+
+@st.composite
+def kept_case(draw: Any) -> Case:
+    """Draw the same with AFTER MATCH, which keeps the best of a first event."""
+    case = draw(best_case())
+    always = sorted(_always_bound(case.query.pattern))
+    skip = draw(st.sampled_from([*s.Skip] if always else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]))
+    named = skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST)
+    after = s.AfterMatch(skip, draw(st.sampled_from(always)) if named else None)
+    limit = draw(st.sampled_from((None, 2)))
+    return replace(case, query=replace(case.query, after_match=after, limit=limit, per_window=False, offset=0))
+
+
+def _always_bound(pattern: s.Pattern) -> set[str]:
+    """Return the variables that every match binds."""
+    match pattern:
+        case s.Single(var=var, optional=optional):
+            return set() if optional else {var}
+        case s.Seq(parts=parts) | s.And(arms=parts):
+            return set().union(*map(_always_bound, parts))
+        case s.Or(arms=arms):
+            return set.intersection(*map(_always_bound, arms))
+    return set()
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the operator of joins answer, also where one of patterns or sequences would."""
+    monkeypatch.setattr("trellis.plan.positions._can_index", lambda *_: False)
+    monkeypatch.setattr("trellis.plan.choice.fixed_sequence", lambda *_: None)
+
+
+@examples(500)
+@given(drawn=best_case())
+def test_best_matches_equal_the_oracle(always: None, drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@examples(200)
+@given(drawn=best_case())
+def test_whatever_operator_runs(drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@examples(200)
+@given(drawn=kept_case())
+def test_after_match_keeps_the_best_of_each_first_event(always: None, drawn: Case) -> None:
+    assert_same(drawn)
+
+
+@pytest.mark.slow
+@settings(max_examples=4000)
+@given(drawn=best_case(most=8))
+def test_many_more(always: None, drawn: Case) -> None:
+    assert_same(drawn)
