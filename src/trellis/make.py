@@ -7,8 +7,10 @@ from contextlib import suppress
 from dataclasses import replace
 
 from trellis.events.slice import Slice
+from trellis.events.variables import have_values
 from trellis.operators.contract import NotComparable, QueryOperator
 from trellis.plan import spec as o
+from trellis.plan.choice import plan_by_events
 from trellis.plan.plan import Plan
 
 Make = Callable[[Plan, Slice, int], QueryOperator]
@@ -25,6 +27,9 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
 
         plain = replace(plan, bound=replace(plan.bound, after_match=None, order_by=(), limit=None, limit_per=()))
         return SkippingOperator(plan, events, threads, make_operator(plain, events, threads))
+    by_events = plan_by_events(plan)
+    if by_events is not None and have_values(plan.bound, plan.constant, by_events[1], events):
+        plan = by_events[0]
     for spec in plan.operator.ways():
         with suppress(NotComparable):
             chosen = plan if spec is plan.operator else replace(plan, operator=spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import meets_condition
 from trellis.events.columns.types import normalise
+from trellis.events.slice import Slice
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Variable
 from trellis.language.schema import STRING
 
@@ -24,6 +25,21 @@ def usable_events(
     having = events_of_types(bound, columns)
     everywhere = np.ones(size, np.bool_)
     return {v.name: _usable(v, constant, columns, having.get(v.type, everywhere)) for v in bound.variables}
+
+
+def have_values(
+    bound: BoundQuery, constant: tuple[Condition, ...], attributes: Iterable[tuple[str, str]], events: Slice
+) -> bool:
+    """Return whether attributes of variables have a value, neither NULL nor NaN, in all events that may fill them."""
+    missing = {
+        (var, name): pc.is_null(events.columns[name], nan_is_null=True).to_numpy(zero_copy_only=False)
+        for var, name in attributes
+    }
+    missing = {key: flags for key, flags in missing.items() if flags.any()}
+    if not missing:
+        return True
+    usable = usable_events(bound, constant, events.columns, len(events))
+    return not any((flags & usable[var]).any() for (var, _), flags in missing.items())
 
 
 def events_of_types(bound: BoundQuery, columns: Mapping[str, pa.Array]) -> dict[str | None, Mask]:

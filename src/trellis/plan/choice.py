@@ -12,12 +12,14 @@ from dataclasses import dataclass, replace
 
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery, ConditionKind, WindowKind
+from trellis.language.once import once
 from trellis.language.syntax import Report, Select
 from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.bounds import with_bounds
 from trellis.plan.carried import pattern_texts
 from trellis.plan.equalities import with_neighbours
+from trellis.plan.extremes import Attributes, with_each_event
 from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
@@ -80,6 +82,18 @@ def pattern_plan(bound: BoundQuery) -> Plan:
     """Return the plan of a query with the operator that takes every pattern."""
     plan = make_plan(bound)
     return replace(plan, operator=of_patterns(plan))
+
+
+@once
+def plan_by_events(plan: Plan) -> tuple[Plan, Attributes] | None:
+    """Return the plan that asks of each event what another asks of the greatest and least values; None for others.
+
+    It means the same where the attributes that come with it are not NULL.
+    """
+    bound, attributes = with_each_event(plan.bound, plan.automaton)
+    if not attributes or plan.algorithm != AUTO:
+        return None
+    return replace(pattern_plan(bound), columns=plan.columns, sizes=plan.sizes), attributes
 
 
 def of_patterns(plan: Plan) -> OperatorSpec:

@@ -10,10 +10,11 @@ from trellis.language.bound import BoundQuery, Condition, WindowKind
 from trellis.language.durations import to_text
 from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
+from trellis.plan.choice import plan_by_events
 from trellis.plan.join import best_texts
 from trellis.plan.plan import Plan
 from trellis.plan.remainders import Leaving, Transition
-from trellis.plan.spec import JOIN_TREE, JOINS, SEQUENCES, TREE_PLAN, OperatorSpec
+from trellis.plan.spec import JOIN_TREE, JOINS, SEQUENCES, TREE_PLAN
 from trellis.plan.summable import can_be_summed
 from trellis.plan.views import named
 
@@ -66,7 +67,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "output": [{"name": c.name, "type": c.type} for c in bound.columns],
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset} | _per_items(bound),
-        "operator": _operator_data(plan.operator),
+        "operator": _operator_data(plan),
         "index": dict(plan.operator.how) | (best_texts(bound) if plan.operator.name in OF_MATCHES else {}),
     }
 
@@ -77,10 +78,15 @@ def _per_items(bound: BoundQuery) -> dict[str, Any]:
     return {"per": items} if items else {}
 
 
-def _operator_data(spec: OperatorSpec) -> dict[str, str]:
-    """Say which operator runs, why, and what takes its place where the events forbid it."""
+def _operator_data(plan: Plan) -> dict[str, str]:
+    """Say which operator runs, why, and what takes its place where the events forbid or allow it."""
+    spec, by_events = plan.operator, plan_by_events(plan)
     said = {"name": f"{spec.name} by {spec.method}", "because": spec.reason}
     standing_in = [f"{after.name} by {after.method}, where {before.unless}" for before, after in pairwise(spec.ways())]
+    if by_events is not None:
+        other, attributes = by_events
+        names = ", ".join(f"{var}.{name}" for var, name in sorted(attributes))
+        standing_in.append(f"{other.operator.name} by {other.operator.method}, where no {names} is NULL")
     return said | ({"else": "; else ".join(standing_in)} if standing_in else {})
 
 

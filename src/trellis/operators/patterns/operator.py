@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.events.slice import Ints
+from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind
 from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
@@ -31,6 +31,7 @@ from trellis.operators.patterns.structure import PatternPart, PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
 from trellis.operators.sums import SumColumn
 from trellis.operators.trends.operator import TrendOperator, picks_sooner
+from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
@@ -44,6 +45,12 @@ class PatternOperator(StructuredOperator[PatternStructure]):
 
     def _make_structure(self) -> PatternStructure:
         return PatternStructure(self.plan, self.events, self.threads)
+
+    def variant(self, plan: Plan, events: Slice) -> Self:
+        """Return an operator for the same results with other output, by the conditions that these were found by."""
+        own = self.structure.plan
+        bound = replace(plan.bound, conditions=own.bound.conditions)
+        return super().variant(replace(own, bound=bound, columns=plan.columns, sizes=plan.sizes), events)
 
     @property
     def indexed(self) -> IndexedPositions | None:
