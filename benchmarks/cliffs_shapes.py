@@ -327,7 +327,31 @@ def _same_symbol_in_windows(kind: Any, sym: Any, size: int) -> Any:
     return found
 
 
+@numba.njit(cache=True)
+def _greatest_below(kind: Any, price: Any, size: int) -> Any:
+    """Count `SEQ(A a, B+ b[], C c)` in windows of a size, each `b` below `a`, modulo 2^64."""
+    found = np.uint64(0)
+    for a in range(len(kind)):
+        if kind[a] != A:
+            continue
+        going = np.uint64(0)
+        for i in range(a + 1, min(len(kind), (a // size + 1) * size)):
+            if kind[i] == B and price[i] < price[a]:
+                going += going + np.uint64(1)
+            elif kind[i] == C:
+                found += going
+    return found
+
+
+GREATEST = "PATTERN SEQ(A a, B+ b[], C c) WHERE {} WITHIN 300 SLIDE 300"
+
 CARRIED_ROWS = (
+    Cliff(
+        5, "the greatest value of a variable below another", GREATEST.format("MAX(b.price) < a.price"),
+        lambda events: int(_greatest_below(*columns(events, "kind", "price"), 300)),
+        rewordings=(GREATEST.format("b.price < a.price"), GREATEST.format("a.price >= MAX(b.price)"),
+                    GREATEST.format("[part] AND MAX(b.price) < a.price")),
+    ),
     Cliff(
         8, "a value of the first event carried to the last", CARRIED.format("c.sym = a.sym"),
         lambda events: int(_same_symbol_in_windows(*columns(events, "kind", "sym"), 2_000)),

@@ -96,7 +96,7 @@ def test_what_is_written_of_a_pattern_graph_has_the_same_paths(seed: int, every:
     may_begin, may_end = rng.random((2, n)) < 0.6
     times, none = np.arange(n), np.full(1, -1)
     whole = positions.VertexGraph(times, np.zeros(n, np.int64), times, may_begin, may_end, offsets, targets, none[:0])
-    ranges = positions.MatchRanges(np.array([0]), np.array([n]), none, np.array([n]), np.array([0]))
+    ranges = positions.MatchRanges(np.array([0]), np.array([n]), none, np.array([n]), np.array([0]), none, none[:0])
     empty = np.empty((0, 2, n), np.int64)
     carried = positions.AnchorConditions(np.empty((3, 0), np.int64), empty, empty[:, 0], empty[:, 0], empty)
     flags, visited = np.zeros(n, np.uint8), np.empty(n, np.int64)

@@ -76,6 +76,15 @@ class PositionGraph:
         return any(position.anchored for position in self.positions)
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether later events are compared with the first one, and some of them with the one before by more than `=`.
+
+        Then how a match goes on depends on its first and on its last event.
+        """
+        later = [step.conditions for (source, _), step in self.steps.items() if source not in self.firsts]
+        return self.compared and any(relation_of(conditions).kind != "key" for conditions in later if conditions)
+
+    @property
     def anchored(self) -> bool:
         """Whether the first event of a match has to be carried along."""
         return self.span or self.compared

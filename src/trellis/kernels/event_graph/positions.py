@@ -74,7 +74,9 @@ class VertexGraph(NamedTuple):
 class MatchRanges(NamedTuple):
     """Ranges of vertices in which results are found by themselves.
 
-    None begins after `earliest` or ends before `latest`. With `only` from 0 on, results begin at this vertex alone.
+    None begins after `earliest` or ends before `latest`. With `only` from 0 on, results begin at the vertices
+    `starts[begin[w] : begin[w + 1]]` alone, of which this is the first: conditions on the first event read of it what
+    they would read of the others.
     """
 
     lo: np.ndarray
@@ -82,6 +84,8 @@ class MatchRanges(NamedTuple):
     only: np.ndarray
     earliest: np.ndarray
     latest: np.ndarray
+    begin: np.ndarray
+    starts: np.ndarray
 
 
 class AnchorConditions(NamedTuple):
@@ -121,13 +125,17 @@ def _reach(graph, ranges, w, carried, every, flags, visited):
     """Set the flags of the vertices that a result of a range may reach; return how many, in order, were visited."""
     lo, hi, only, earliest = ranges.lo[w], ranges.hi[w], ranges.only[w], ranges.earliest[w]
     offsets, targets, times, may_begin, inner = graph.offsets, graph.targets, graph.times, graph.may_begin, graph.inner
-    events, positions = graph.events, graph.positions
-    number, at = 0, 0
+    events, positions, starts = graph.events, graph.positions, ranges.starts
+    number, at, start, last_start = 0, 0, 0, 0
     v = lo
     if only >= 0:
         at = first_at_least(inner, 0, inner.shape[0], lo)
+        start, last_start = ranges.begin[w], ranges.begin[w + 1]
     while v < hi:
-        begins = v == only if only >= 0 else may_begin[v]
+        begins = may_begin[v]
+        if only >= 0:
+            begins = start < last_start and starts[start] == v
+            start += begins
         if begins and times[v] <= earliest and (every or not flags[v] & INNER):
             flags[v] |= BEGINS
         if flags[v]:
@@ -148,6 +156,8 @@ def _reach(graph, ranges, w, carried, every, flags, visited):
             while at < inner.shape[0] and inner[at] <= v:
                 at += 1
             v = inner[at] if at < inner.shape[0] else hi
+            if start < last_start:
+                v = min(v, starts[start])
     return number
 
 
@@ -278,6 +288,20 @@ def write(
         for k in range(number):
             flags[visited[k]] = 0
     return ambiguous
+
+
+@njit(cache=True, nogil=True)
+def reordered(order, offsets, targets):
+    """Return the edges of vertices in another order, in which they still lead on to later ones."""
+    place, begins = np.empty(order.shape[0], np.int64), np.zeros(order.shape[0] + 1, np.int64)
+    for k in range(order.shape[0]):
+        place[order[k]] = k
+        begins[k + 1] = begins[k] + offsets[order[k] + 1] - offsets[order[k]]
+    found = np.empty(targets.shape[0], np.int32)
+    for k in range(order.shape[0]):
+        for i in range(begins[k + 1] - begins[k]):
+            found[begins[k] + i] = place[targets[offsets[order[k]] + i]]
+    return begins, found
 
 
 @njit(cache=True, nogil=True)

@@ -14,12 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.errors import TrellisError
 from trellis.events.adjacency import encode
 from trellis.events.slice import Slice
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
+from trellis.memory import free_memory
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.graph import consecutive_edges, edges_between, reduced
@@ -41,6 +43,10 @@ class _PositionVertices:
 
 class NotSeparable(Exception):
     """A condition on the first event is not a comparison of two values, on the events at hand."""
+
+
+class TooManyEdges(TrellisError):
+    """The results of a group have more edges than memory has room for."""
 
 
 class PositionPaths:
@@ -77,16 +83,22 @@ class PositionPaths:
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
         may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
-        anchored = self.graph.anchored
-        ranges, group = self._anchored_ranges(vertices, may_begin) if anchored else self._plain_ranges(events)
+        anchored, carried = self.graph.anchored, self._carried()
+        ranges, group = self._anchored_ranges(vertices, may_begin, carried) if anchored else self._plain_ranges(events)
         graph = kernel.VertexGraph(
             events, positions, self.slice.ticks[events], may_begin, may_end, vertices.offsets, vertices.targets,
             np.flatnonzero(np.isin(positions, list(self.graph.entered))),
         )  # fmt: skip
-        given = (graph, ranges, self._carried(), self.plan.bound.report is Report.ANY)
+        given = (graph, ranges, carried, self.plan.bound.report is Report.ANY)
         scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
         sizes = kernel.measure(*given, *scratch)
         begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
+        if 8 * edges > free_memory() // 2:  # they are written, and brought into order
+            raise TooManyEdges(
+                f"{len(self.rows):,} events have {edges:,} pairs that may follow one another in results; "
+                f"their graph would take {edges * 8 / 2**30:.1f} GiB",
+                "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+            )
         out = (
             np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64), np.zeros(begins[-1] + 1, np.int64),
             np.empty(edges, np.int32),
@@ -98,25 +110,37 @@ class PositionPaths:
             found[some[1:]] |= (begun[1:] == begun[:-1]) & (window[1:] == window[:-1])
         ambiguous = np.bincount(group, found, len(self.lo)) > 0
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
-        return Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
+        paths = Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
+        return paths if len(ranges.starts) in (0, len(group)) else _in_order(paths)
 
     def _plain_ranges(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
         """Return a range of vertices for each window, and these."""
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         none = np.full(len(lo), -1)
-        return kernel.MatchRanges(lo, hi, none, self._first_times(), self._last_times()), np.arange(len(lo))
+        times, no_starts = (self._first_times(), self._last_times()), (none, np.empty(0, np.int64))
+        return kernel.MatchRanges(lo, hi, none, *times, *no_starts), np.arange(len(lo))
 
     def _anchored_ranges(
-        self, vertices: _PositionVertices, may_begin: NDArray[np.bool_]
+        self, vertices: _PositionVertices, may_begin: NDArray[np.bool_], carried: kernel.AnchorConditions
     ) -> tuple[kernel.MatchRanges, Ints]:
-        """Return a range of vertices for each event that may begin a result in each window, and its window."""
+        """Return a range of vertices for each event that may begin a result in each window, and its window.
+
+        In windows those of which later events are asked the same share one.
+        """
         events = vertices.events
         lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
         earliest = self._first_times()
         firsts = np.flatnonzero(may_begin if self.slice.begins is None else may_begin & self.slice.begins[events])
         begin, end = np.searchsorted(firsts, lo), np.searchsorted(firsts, hi)
         group = np.repeat(np.arange(len(lo)), end - begin)
-        only = firsts[_places(begin, end)]
+        only = starts = firsts[_places(begin, end)]
+        first = np.arange(len(only) + 1)
+        if not self.graph.span and not self.graph.entered & {*self.graph.firsts}:
+            read = np.concatenate([carried.keys[:, 1], carried.below, carried.differ[:, 1]])[:, events[only]]
+            order = np.lexsort((only, *read, group))
+            new = np.diff(np.concatenate([[group], read])[:, order], axis=1, prepend=-2).any(axis=0)
+            first, starts = np.append(np.flatnonzero(new), len(only)), only[order]
+            only, group = starts[first[:-1]], group[order][first[:-1]]
         last = hi[group]
         ends = self.hi[group]
         if self.graph.span:
@@ -129,7 +153,7 @@ class PositionPaths:
             last = np.where((before >= 0) & (beyond >= ends), only, last)
             least = self.slice.ticks[np.minimum(beyond, len(self.rows) - 1)]
             latest = np.where(before < 0, latest, np.maximum(latest, least))
-        return kernel.MatchRanges(only, last, only, earliest[group], latest), group
+        return kernel.MatchRanges(only, last, only, earliest[group], latest, first, starts), group
 
     def _carried(self) -> kernel.AnchorConditions:
         """Return the conditions on the first event and each of a position as codes that are compared."""
@@ -234,6 +258,16 @@ class PositionPaths:
             has = found >= lo
             least[has] = times[found[has]]
         return least
+
+
+def _in_order(paths: Paths) -> Paths:
+    """Return paths of groups with the vertices at which they begin before the others, by their events."""
+    inner = np.zeros(len(paths.events), np.bool_)
+    inner[paths.successors] = True
+    group = np.repeat(np.arange(len(paths.begins) - 1), np.diff(paths.begins))
+    order = np.lexsort((np.where(inner, 0, paths.events), inner, group))
+    offsets, successors = kernel.reordered(order, paths.offsets, paths.successors)
+    return replace(paths, events=paths.events[order], codes=paths.codes[order], offsets=offsets, successors=successors)
 
 
 def _places(begin: Ints, end: Ints) -> Ints:
