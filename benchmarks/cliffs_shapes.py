@@ -343,6 +343,38 @@ def _greatest_below(kind: Any, price: Any, size: int) -> Any:
     return found
 
 
+@numba.njit(cache=True)
+def _same_symbol_rising(kind: Any, sym: Any, price: Any, size: int) -> Any:
+    """Count `SEQ(A a, B+ b[], C c)` in windows of a size, `b` rising and `c` with the symbol of `a`, modulo 2^64."""
+    found, most = np.uint64(0), sym.max() + 1
+    for begin in range(0, len(kind), size):
+        end = min(begin + size, len(kind))
+        order = np.argsort(price[begin:end])
+        rank = np.empty(end - begin, np.int64)
+        for i in range(end - begin):
+            before = i > 0 and price[begin + order[i]] == price[begin + order[i - 1]]
+            rank[order[i]] = rank[order[i - 1]] if before else i
+        begun, going = np.zeros(most, np.uint64), np.zeros(most, np.uint64)
+        trees = np.zeros((most, end - begin + 1), np.uint64)  # of each symbol, runs of `b` by their last price
+        for i in range(begin, end):
+            if kind[i] == A:
+                begun[sym[i]] += np.uint64(1)
+            elif kind[i] == C:
+                found += going[sym[i]]
+            elif kind[i] == B:
+                for s in range(most):
+                    runs, r = begun[s], rank[i - begin]
+                    while r > 0:
+                        runs += trees[s, r]
+                        r -= r & -r
+                    going[s] += runs
+                    r = rank[i - begin] + 1
+                    while r <= end - begin and runs:
+                        trees[s, r] += runs
+                        r += r & -r
+    return found
+
+
 GREATEST = "PATTERN SEQ(A a, B+ b[], C c) WHERE {} WITHIN 300 SLIDE 300"
 
 CARRIED_ROWS = (
@@ -351,6 +383,13 @@ CARRIED_ROWS = (
         lambda events: int(_greatest_below(*columns(events, "kind", "price"), 300)),
         rewordings=(GREATEST.format("b.price < a.price"), GREATEST.format("a.price >= MAX(b.price)"),
                     GREATEST.format("[part] AND MAX(b.price) < a.price")),
+    ),
+    Cliff(
+        8, "a value carried over rising ones", CARRIED.format("c.sym = a.sym AND b[i].price > b[i-1].price"),
+        lambda events: int(_same_symbol_rising(*columns(events, "kind", "sym", "price"), 2_000)),
+        rewordings=(CARRIED.format("a.sym = c.sym AND b[i].price >= b[i-1].price"),
+                    CARRIED.format("[part] AND c.sym = a.sym AND b[i].price > b[i-1].price")),
+        sizes=(10_000,),
     ),
     Cliff(
         8, "a value of the first event carried to the last", CARRIED.format("c.sym = a.sym"),

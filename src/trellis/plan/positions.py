@@ -59,6 +59,8 @@ class PositionGraph:
         Whether the window is a span from the first event on.
     indexable
         Whether results can be counted on an index for each step, without edges, unless values forbid it.
+    indexable_apart
+        Whether that can be done for first events of which later ones are asked the same, by themselves.
     """
 
     positions: list[GuardedPosition]
@@ -69,6 +71,7 @@ class PositionGraph:
     after: tuple[str, ...] = ()
     span: bool = False
     indexable: bool = field(default=False)
+    indexable_apart: bool = field(default=False)
 
     @property
     def compared(self) -> bool:
@@ -128,7 +131,9 @@ def position_graph(
             return None
     if graph.anchored and (bound.report is s.Report.MAXIMAL or (graph.span and graph.before)):
         return None
-    graph.indexable = _can_index(bound, graph)
+    can_index = _can_index(bound, graph)
+    graph.indexable = can_index and not graph.compared
+    graph.indexable_apart = can_index and graph.is_ordered and not graph.span and not graph.entered & {*graph.firsts}
     if graph.span and graph.entered & {*graph.firsts} and not graph.indexable:
         return None  # a graph for each start, of all that may follow it, would take more than to explore them together
     return graph
@@ -136,7 +141,7 @@ def position_graph(
 
 def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     plain = bound.select is s.Select.ANY and bound.report is not s.Report.MAXIMAL
-    if not plain or graph.compared or graph.before or graph.after:
+    if not plain or graph.before or graph.after:
         return False
     others = [(source, target) for source, target in graph.steps if source != target]
     optional = any(source in graph.lasts or target in graph.firsts for source, target in others)

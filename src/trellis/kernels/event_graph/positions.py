@@ -121,6 +121,43 @@ def _allows(carried, position, event, anchor):
 
 
 @njit(cache=True, nogil=True)
+def spread_events(ranges, usable, first, carried, rows, bits, sizes):
+    """Write the events of ranges that may be on their results, and at which positions, as bits; return how many.
+
+    Parameters
+    ----------
+    ranges : MatchRanges
+        Ranges of events, with starts; see there.
+    usable : bool (positions, events)
+        Whether an event may be at a position.
+    first : int
+        The position at which results begin.
+    carried : AnchorConditions
+        The conditions on the first event.
+    rows, bits : int64 (events of all ranges,)
+        What is written, as far as there is room.
+    sizes : int64 (ranges,)
+        Becomes the number of events of each range.
+    """
+    number = 0
+    for w in range(ranges.lo.shape[0]):
+        start, last, before = ranges.begin[w], ranges.begin[w + 1], number
+        for x in range(ranges.lo[w], ranges.hi[w]):
+            found = 0
+            if start < last and ranges.starts[start] == x:
+                found, start = 1 << first, start + 1
+            for p in range(usable.shape[0]):
+                if p != first and usable[p, x] and _allows(carried, p, x, ranges.only[w]):
+                    found |= 1 << p
+            if found:
+                if number < rows.shape[0]:
+                    rows[number], bits[number] = x, found
+                number += 1
+        sizes[w] = number - before
+    return number
+
+
+@njit(cache=True, nogil=True)
 def _reach(graph, ranges, w, carried, every, flags, visited):
     """Set the flags of the vertices that a result of a range may reach; return how many, in order, were visited."""
     lo, hi, only, earliest = ranges.lo[w], ranges.hi[w], ranges.only[w], ranges.earliest[w]

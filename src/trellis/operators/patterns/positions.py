@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.adjacency import encode
-from trellis.events.slice import Slice
+from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.kernels.events.partitions import later_times
@@ -45,17 +45,13 @@ class NotSeparable(Exception):
     """A condition on the first event is not a comparison of two values, on the events at hand."""
 
 
-class TooManyEdges(TrellisError):
-    """The results of a group have more edges than memory has room for."""
-
-
 class PositionPaths:
     """The results of the groups `[first, last)` of a slice."""
 
     def __init__(
         self, plan: Plan, graph: PositionGraph, events: Slice, variables: Variables, first: int, last: int
     ) -> None:
-        self.plan, self.graph = plan, graph
+        self.plan, self.graph, self.variables = plan, graph, variables
         lo, hi = events.groups.lo[first:last], events.groups.hi[first:last]
         ranges = _merged(lo, hi)
         self.rows = _rows_of(ranges)
@@ -94,7 +90,7 @@ class PositionPaths:
         sizes = kernel.measure(*given, *scratch)
         begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
         if 8 * edges > free_memory() // 2:  # they are written, and brought into order
-            raise TooManyEdges(
+            raise TrellisError(
                 f"{len(self.rows):,} events have {edges:,} pairs that may follow one another in results; "
                 f"their graph would take {edges * 8 / 2**30:.1f} GiB",
                 "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
@@ -136,10 +132,8 @@ class PositionPaths:
         only = starts = firsts[_places(begin, end)]
         first = np.arange(len(only) + 1)
         if not self.graph.span and not self.graph.entered & {*self.graph.firsts}:
-            read = np.concatenate([carried.keys[:, 1], carried.below, carried.differ[:, 1]])[:, events[only]]
-            order = np.lexsort((only, *read, group))
-            new = np.diff(np.concatenate([[group], read])[:, order], axis=1, prepend=-2).any(axis=0)
-            first, starts = np.append(np.flatnonzero(new), len(only)), only[order]
+            order, first = _alike(carried, events[only], group)
+            starts = only[order]
             only, group = starts[first[:-1]], group[order][first[:-1]]
         last = hi[group]
         ends = self.hi[group]
@@ -154,6 +148,42 @@ class PositionPaths:
             least = self.slice.ticks[np.minimum(beyond, len(self.rows) - 1)]
             latest = np.where(before < 0, latest, np.maximum(latest, least))
         return kernel.MatchRanges(only, last, only, earliest[group], latest, first, starts), group
+
+    def apart(self, most: int) -> tuple[Slice, Variables, Ints] | None:
+        """Return a slice with a group of events for the starts of each window of which later events are asked the same.
+
+        These are the events that meet the conditions on the first event, so that nothing else is asked of that; with
+        them the variables, and the windows of the groups. None if there are more than so many events in all.
+        """
+        positions, first, carried = self.graph.positions, self.graph.firsts[0], self._carried()
+        begins = np.flatnonzero(self.usable[positions[first].variable])
+        begin, end = np.searchsorted(begins, self.lo), np.searchsorted(begins, self.hi)
+        group, starts = np.repeat(np.arange(len(self.lo)), end - begin), begins[_places(begin, end)]
+        order, places = _alike(carried, starts, group)
+        starts, group = starts[order], group[order][places[:-1]]
+        only = starts[places[:-1]]
+        ranges = kernel.MatchRanges(only, self.hi[group], only, only, only, places, starts)
+        usable = np.stack([self.usable[position.variable] for position in positions])
+        sizes, none = np.empty(len(only), np.int64), np.empty(0, np.int64)
+        total = kernel.spread_events(ranges, usable, first, carried, none, none, sizes)
+        if total > most:
+            return None
+        rows, bits = np.empty(total, np.int64), np.empty(total, np.int64)
+        kernel.spread_events(ranges, usable, first, carried, rows, bits, sizes)
+        ends = np.cumsum(sizes)
+        events = replace(
+            self.slice,
+            columns={name: column.take(pa.array(rows)) for name, column in self.slice.columns.items()},
+            ids=pa.nulls(total),
+            times=self.slice.times[rows],
+            usable=np.ones(total, np.bool_),
+            bounds=np.append(0, ends),
+            groups=Groups(ends - sizes, ends, np.zeros(len(sizes), np.int64)),
+            until=np.repeat(ends, sizes),
+            order=None if self.slice.order is None else self.slice.order[rows],
+        )
+        masks = {position.variable: (bits >> p & 1).astype(np.bool_) for p, position in enumerate(positions)}
+        return events, replace(self.variables, usable=masks), group
 
     def _carried(self) -> kernel.AnchorConditions:
         """Return the conditions on the first event and each of a position as codes that are compared."""
@@ -258,6 +288,14 @@ class PositionPaths:
             has = found >= lo
             least[has] = times[found[has]]
         return least
+
+
+def _alike(carried: kernel.AnchorConditions, starts: Ints, group: Ints) -> tuple[Ints, Ints]:
+    """Return the order of starts in which those that are alike follow one another, and where these begin, and end."""
+    read = np.concatenate([carried.keys[:, 1], carried.below, carried.differ[:, 1]])[:, starts]
+    order = np.lexsort((starts, *read, group))
+    new = np.diff(np.concatenate([[group], read])[:, order], axis=1, prepend=-2).any(axis=0)
+    return order, np.append(np.flatnonzero(new), len(starts))
 
 
 def _in_order(paths: Paths) -> Paths:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import accumulate, groupby
@@ -12,13 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.event_graph.edges import latest_predecessors
-from trellis.language.bound import BoundQuery, Column, columns_of
-from trellis.language.syntax import Which
+from trellis.language.bound import BoundQuery
 from trellis.operators.batch import Labels, PathBatch, RankRange, label_runs
 from trellis.operators.contract import ListRequest, state_of
 from trellis.operators.patterns.estimate import Estimate, estimate
@@ -26,7 +24,7 @@ from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions
 from trellis.operators.patterns.order import EventOrder
 from trellis.operators.patterns.paths import BoundVertices, Paths, aggregating_plan, plan_over_vertices
-from trellis.operators.patterns.positions import NotSeparable, PositionPaths, TooManyEdges
+from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables, make_variables
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
@@ -39,7 +37,7 @@ from trellis.plan.spec import INDEX, SEARCH
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
 MOST_AT_ONCE = 32  # times the plan's `events_at_once`
 MANY, FEW = 1 << 10, 16  # events, and those that can follow each of them in a span, on average: counted by graphs
-MOST_OF_STARTS = 1 << 32  # pairs of events that may follow one another, of all starts: far fewer are edges
+MOST_APART = 1 << 24  # events of all first ones that are not alike: these are counted apart
 
 T = TypeVar("T")
 
@@ -192,33 +190,33 @@ class PatternStructure:
             return self.indexed.operator.counts
         positions = self.plan.positions
         far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
-        alone = far and counts_alone(self.plan) and not self._is_short  # a graph for each first event takes longer
-        if not alone or self._has_graphs_of_starts:
-            with suppress(TooManyEdges) if alone else nullcontext():
-                return [count for part in self.all_parts() for count in part.operator.counts]
-        return self.exploration.counts(self.events.groups)
+        if far and counts_alone(self.plan) and not self._is_short:  # a graph for each first event takes longer
+            apart = self._counted_apart()
+            return self.exploration.counts(self.events.groups) if apart is None else apart
+        return [count for part in self.all_parts() for count in part.operator.counts]
+
+    def _counted_apart(self) -> list[int] | None:
+        """Count on indexes for first events of which later ones are asked the same, where that can be; else None."""
+        plan, graph, events = self.plan, self.plan.positions, self.events
+        if graph is None or not graph.indexable_apart or plan.operator.method == SEARCH:
+            return None
+        with suppress(NotSeparable):
+            paths = PositionPaths(plan, graph, events, self.variables, 0, len(events.groups))
+            spread = paths.apart(MOST_APART)
+            plain = replace(graph, positions=[replace(position, anchored=()) for position in graph.positions])
+            index = spread and index_positions(replace(plan, positions=plain), *spread[:2], self.threads)
+            if spread and index:
+                totals = [0] * len(events.groups)
+                for group, count in zip(spread[2].tolist(), index.operator.counts, strict=True):
+                    totals[group] += count
+                return totals
+        return None
 
     @cached_property
     def _is_short(self) -> bool:
         """Whether the events are many, and few can follow each: then graphs are small, and serve for listing, too."""
         reach = self.events.until - np.arange(len(self.events))
         return len(reach) >= MANY and bool(reach.max() <= 4 * FEW and reach.mean() <= FEW)
-
-    @cached_property
-    def _has_graphs_of_starts(self) -> bool:
-        """Whether matches are as many as pairs of events anyway, and the graphs of starts that are alike are small."""
-        graph, events = self.plan.positions, self.events
-        if graph is None or graph.span or not graph.is_ordered or self.plan.operator.method == SEARCH:
-            return False
-        usable = [self.variables.usable[position.variable] for position in graph.positions]
-        shares = [np.count_nonzero(mask) / max(len(mask), 1) for mask in usable]
-        largest = (events.groups.hi - events.groups.lo).max(initial=0)
-        read = {c.name for p in graph.positions for one in p.anchored for c in columns_of(one.value) if _is_first(c)}
-        begins = usable[graph.firsts[0]]
-        alike = np.prod([pc.count_distinct(events.columns[name].filter(begins)).as_py() for name in read], dtype=float)
-        starts = min(float(alike), shares[graph.firsts[0]] * largest)
-        steps = sum(shares[source] * shares[target] for source, target in graph.steps)
-        return bool(starts * steps * float(largest) ** 2 / 2 <= MOST_OF_STARTS)
 
     @cached_property
     def _is_explored(self) -> bool:
@@ -283,10 +281,6 @@ class PatternStructure:
     def all_parts(self) -> Iterator[PatternPart]:
         """Yield the paths of all groups, each once."""
         return self.parts(range(len(self.events.groups)))
-
-
-def _is_first(column: Column) -> bool:
-    return column.which is Which.EARLIER
 
 
 def _emptied(groups: Groups, first: int, held: NDArray[np.bool_]) -> Groups:
