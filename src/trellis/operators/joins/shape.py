@@ -143,6 +143,13 @@ class Shapes:
             steps += sum(self._sizes[v] if self._filters(slot, v) else 1.0 for v in waiting)
         return steps * times
 
+    def cost_with(self, part: Slots, slot: int) -> float:
+        """Return about how many steps a part takes where a slot has its event, which narrows the lists of others."""
+        if slot not in part:
+            return self.of_part(part).cost
+        lists = sum(self._sizes[v] if self._filters(slot, v) else 1.0 for v in part if v != slot)
+        return self.of_part(part, (slot,)).cost + lists
+
     def _filters(self, u: int, v: int) -> bool:
         """Return whether an event of one slot leaves some candidates of the other, one by one."""
         due = any(mask >> u & 1 and mask >> v & 1 for mask in self._masks)

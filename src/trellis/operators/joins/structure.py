@@ -141,8 +141,8 @@ class JoinStructure:
         for arm in self.signed:
             whole += sum(shapes.of_part(part).cost for part in shapes.parts(arm)) * times
             for slot in self.counter.open_slots(arm, ()):
-                own = [shapes.of_part(part, tuple(s for s in (slot,) if s in part)) for part in shapes.parts(arm)]
-                single += sum(one.cost for one in own) * len(self.candidates.of_slot[slot])
+                steps = sum(shapes.cost_with(part, slot) for part in shapes.parts(arm))
+                single += steps * len(self.candidates.of_slot[slot])
         return whole < single
 
     def first_of(self, group: int, rank: int) -> tuple[int, int]:
