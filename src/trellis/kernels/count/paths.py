@@ -56,7 +56,7 @@ def may_end(x, hi, first_end, every, offsets, successors):
 
 @njit(cache=True, nogil=True, inline="always")
 def may_start(x, lo, hi, single, every, nearest_end, latest):
-    """Whether a path of the task `[lo, hi)` may start at event `x`."""
+    """Whether a path of the task `[lo, hi)` may start at event `x`; `nearest_end` says where one from it may end."""
     if nearest_end[x] >= hi:
         return False
     if single:
