@@ -6,18 +6,38 @@ import datetime as dt
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
-import trellis
 from tests import oracle
 from tests.strategies import Case, arrow_table
+from trellis.api.query import Query
 from trellis.errors import OverflowInCondition
 from trellis.language.printer import to_query_text
+from trellis.plan.choice import AUTO, with_algorithm
+from trellis.plan.plan import Plan
+from trellis.plan.settings import AlgorithmSettings
 
 OVERFLOW = "overflow"
+
+
+class BySequences(Query):
+    """A query whose plan knows of no index for each step: the operator of sequences takes what it can."""
+
+    unknown: ClassVar[dict[str, None]] = {"positions": None}
+
+    def plan(self, *given: Any) -> Plan:
+        """Return the plan with the operator that is then the first to take the query."""
+        return with_algorithm(replace(super().plan(*given), **self.unknown), AUTO, AlgorithmSettings())
+
+
+class ByJoins(BySequences):
+    """A query whose plan does not know a fixed sequence either: the operator of joins takes what it can."""
+
+    unknown: ClassVar[dict[str, None]] = {"positions": None, "sequence": None}
 
 
 def plain(value: Any) -> Any:
@@ -48,9 +68,9 @@ def expected(case: Case) -> oracle.Answer | str:
         return OVERFLOW
 
 
-def detect(case: Case, data: Any = None, **options: Any) -> Any:
+def detect(case: Case, data: Any = None, *, make: type[Query] = Query, **options: Any) -> Any:
     """Ask an engine, through the text of the query."""
-    query = trellis.query(to_query_text(case.query))
+    query = make(to_query_text(case.query))
     table = arrow_table(case.rows, case.schema) if data is None else data
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no event has the type")  # drawn types often do not occur

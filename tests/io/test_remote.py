@@ -111,8 +111,8 @@ def test_tasks_that_fail_and_runs_that_are_replaced(spark: SparkSession, store: 
 def test_what_a_killed_run_left_is_removed_and_a_failed_one_leaves_nothing(store: str, tmp_path: Path) -> None:
     address = store.replace("NAME", "killed")
     killed = (
-        "import os, sys\nfrom trellis.io.outputs import claimed\nwith claimed(sys.argv[1]) as output:\n"
-        "    system, directory = output._system, output._directory\n"
+        "import os, sys\nfrom trellis.io.outputs import claimed\nfrom trellis.io.remote import storage_of\n"
+        "system, directory = storage_of(sys.argv[1])\nwith claimed(sys.argv[1]) as output:\n"
         "    with system.open_output_stream(f'{directory}/{output.name_of(0, \"parquet\")}') as stream:\n"
         "        stream.write(b'half')\n    os._exit(9)\n"
     )

@@ -7,27 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from tests.compare import assert_same
+from tests.compare import ByJoins, assert_same
 from tests.profiles import examples
 from tests.strategies import Case, Table, fixed_case, tables
 from trellis.language.parser import parse
 
 
-def _never(*_: object) -> bool:
-    return False
-
-
-@pytest.fixture
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the operator of joins answer, also where one of patterns or sequences would."""
-    monkeypatch.setattr("trellis.plan.positions._can_index", _never)
-    monkeypatch.setattr("trellis.plan.choice.fixed_sequence", lambda *_: None)
-
-
 @examples(400)
 @given(drawn=fixed_case())
-def test_fixed_patterns(always: None, drawn: Case) -> None:
-    assert_same(drawn)
+def test_fixed_patterns(drawn: Case) -> None:
+    assert_same(drawn, make=ByJoins)
 
 
 COMPARED = (
@@ -48,28 +37,28 @@ BESIDE = ("SEQ(A a, NOT(B n), C c)", "SEQ(A a, NOT(B n), C c, B d)", "SEQ(A a, O
     within=st.sampled_from(["", "", "WHERE [g]"]),
 )  # fmt: skip
 def test_not_compared_with_one_end_of_its_gap(
-    always: None, table: Table, pattern: str, beside: str, texts: list[str], within: str
+    table: Table, pattern: str, beside: str, texts: list[str], within: str
 ) -> None:
     conditions = [text.format("n", beside) for text in texts]
     query = parse(f"PATTERN {pattern} WHERE {' AND '.join([*conditions, *within.split()[1:]])}")
-    assert_same(Case(query, table.rows, table.options, table.schema))
+    assert_same(Case(query, table.rows, table.options, table.schema), make=ByJoins)
 
 
 @pytest.mark.slow
 @settings(max_examples=1000)
 @given(drawn=fixed_case(most=8, most_leaves=5))
-def test_many_more(always: None, drawn: Case) -> None:
-    assert_same(drawn)
+def test_many_more(drawn: Case) -> None:
+    assert_same(drawn, make=ByJoins)
 
 
 @examples(6)
 @given(drawn=fixed_case())
-def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
-    assert_same(drawn, engine="spark", spark=spark)
+def test_on_spark(spark: SparkSession, drawn: Case) -> None:
+    assert_same(drawn, make=ByJoins, engine="spark", spark=spark)
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn=fixed_case())
-def test_more_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
-    assert_same(drawn, engine="spark", spark=spark)
+def test_more_on_spark(spark: SparkSession, drawn: Case) -> None:
+    assert_same(drawn, make=ByJoins, engine="spark", spark=spark)

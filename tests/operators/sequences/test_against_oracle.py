@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from pyspark.sql import SparkSession
 
 import trellis
-from tests.compare import assert_same, detect
+from tests.compare import BySequences, assert_same, detect
 from tests.profiles import examples
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition
@@ -22,27 +22,17 @@ from trellis.operators.sequences.walk import Walker
 from trellis.plan.sizes import Sizes
 
 
-@pytest.fixture
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the operator of sequences answer, also where one of patterns would."""
-    monkeypatch.setattr("trellis.plan.positions._can_index", _never)
-
-
-def _never(*_: object) -> bool:
-    return False
-
-
 @examples(500)
 @given(drawn=sequence_case())
-def test_sequences(always: None, drawn: Case) -> None:
-    assert_same(drawn)
+def test_sequences(drawn: Case) -> None:
+    assert_same(drawn, make=BySequences)
 
 
 @examples(150)
 @given(drawn=sequence_case(most=12))
-def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> None:
+def test_results_found_by_rank_are_those_listed(drawn: Case) -> None:
     try:
-        operator = detect(drawn).operator
+        operator = detect(drawn, make=BySequences).operator
         counts = operator.counts
     except OverflowInCondition:
         return
@@ -53,16 +43,16 @@ def test_results_found_by_rank_are_those_listed(always: None, drawn: Case) -> No
 
 @examples(100)
 @given(drawn=sequence_case(most=12))
-def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Case) -> None:
+def test_batches_of_any_size_on_any_threads_are_the_same(drawn: Case) -> None:
     try:
-        operator = detect(drawn).operator
+        operator = detect(drawn, make=BySequences).operator
         ranges = [(group, 0, count) for group, count in enumerate(operator.counts)]
     except OverflowInCondition:
         return
     if not isinstance(operator, SequenceOperator):
         return
     wanted = _rows(list(operator.list(ListRequest(ranges, _same))))
-    operator = detect(drawn, sizes=Sizes(match_rows=2)).operator
+    operator = detect(drawn, make=BySequences, sizes=Sizes(match_rows=2)).operator
     assert _rows(list(operator.list(ListRequest(ranges, _same)))) == wanted
     assert _rows(list(operator.list(ListRequest(ranges, _same, threads=3)))) == wanted
     counted = Walker(operator.leaves, operator.structure.tasks, threads=3, worth=0).count(0.0, 0.0)
@@ -71,9 +61,9 @@ def test_batches_of_any_size_on_any_threads_are_the_same(always: None, drawn: Ca
 
 @examples(100)
 @given(drawn=sequence_case(most=12, nots=False, star=True))
-def test_a_sweep_counts_what_the_walk_does(always: None, drawn: Case) -> None:
+def test_a_sweep_counts_what_the_walk_does(drawn: Case) -> None:
     try:
-        operator = detect(drawn).operator
+        operator = detect(drawn, make=BySequences).operator
     except OverflowInCondition:
         return
     if not isinstance(operator, SequenceOperator):
@@ -104,21 +94,21 @@ def test_a_long_window_is_counted_by_a_sweep() -> None:
 @pytest.mark.slow
 @settings(max_examples=1000)
 @given(drawn=sequence_case(most=10))
-def test_many_more(always: None, drawn: Case) -> None:
-    assert_same(drawn)
+def test_many_more(drawn: Case) -> None:
+    assert_same(drawn, make=BySequences)
 
 
 @examples(6)
 @given(drawn=sequence_case())
-def test_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
-    assert_same(drawn, engine="spark", spark=spark)
+def test_on_spark(spark: SparkSession, drawn: Case) -> None:
+    assert_same(drawn, make=BySequences, engine="spark", spark=spark)
 
 
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn=sequence_case())
-def test_more_on_spark(spark: SparkSession, always: None, drawn: Case) -> None:
-    assert_same(drawn, engine="spark", spark=spark)
+def test_more_on_spark(spark: SparkSession, drawn: Case) -> None:
+    assert_same(drawn, make=BySequences, engine="spark", spark=spark)
 
 
 def _same(some: Any) -> Any:

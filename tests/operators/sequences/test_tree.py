@@ -12,8 +12,7 @@ import pytest
 from hypothesis import assume, given
 
 import trellis
-from tests.compare import assert_same, detect
-from tests.operators.sequences.test_against_oracle import _never
+from tests.compare import BySequences, assert_same, detect
 from tests.profiles import examples
 from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
@@ -29,17 +28,11 @@ QUERY_1 = """
 """
 
 
-@pytest.fixture
-def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the operator of sequences answer, also where one of patterns would."""
-    monkeypatch.setattr("trellis.plan.positions._can_index", _never)
-
-
 @examples(60)
 @given(drawn=sequence_case(most=12, nots=False))
-def test_every_tree_finds_what_the_walk_finds(always: None, drawn: Case) -> None:
+def test_every_tree_finds_what_the_walk_finds(drawn: Case) -> None:
     try:
-        operator = detect(drawn).operator
+        operator = detect(drawn, make=BySequences).operator
         counts = operator.counts
     except OverflowInCondition:
         return
