@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,9 +40,13 @@ def _scalars(column: pa.Array) -> pa.Array:
 
 
 def time_text(column: pa.Array) -> pa.Array:
-    """Return timestamps as `2024-01-31T09:30:00.000000Z`; without the `Z` where they have no zone."""
+    """Return timestamps as `2024-01-31T09:30:00.000000Z`; without the `Z` where they have no zone.
+
+    Those in seconds have no fraction.
+    """
     zone = "Z" if column.type.tz is not None else ""
-    return pc.strftime(column.cast(pa.timestamp("us")), format=f"%Y-%m-%dT%H:%M:%S{zone}")
+    unit: Any = "s" if column.type.unit == "s" else "us"
+    return pc.strftime(column.cast(pa.timestamp(unit)), format=f"%Y-%m-%dT%H:%M:%S{zone}")
 
 
 def _spelled(column: pa.Array) -> pa.Array:

@@ -88,6 +88,7 @@ def write_file(
         "parquet": _write_parquet,
         "orc": _write_orc,
         "csv": partial(_write_csv, guarded=not raw_csv),
+        "tsv": partial(_write_csv, guarded=not raw_csv, delimiter="\t"),
         "json": _write_json,
     }
     writers[format](batches, schema, file)
@@ -130,11 +131,13 @@ def _parquet_paths(schema: pa.Schema) -> list[str]:
     return [f"{f.name}.list.element" if pa.types.is_list(f.type) else f.name for f in schema]
 
 
-def _write_csv(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any, guarded: bool) -> None:
+def _write_csv(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: Path | Any, guarded: bool, delimiter: str = ","
+) -> None:
     name = guard_name if guarded else str
     flat = pa.schema([pa.field(name(f.name), pa.string() if _becomes_text(f.type) else f.type) for f in schema])
     guards = [guarded and is_text(f.type) and not _is_exact_number(schema, f.name) for f in schema]
-    with csv.CSVWriter(file, flat) as writer:
+    with csv.CSVWriter(file, flat, write_options=csv.WriteOptions(delimiter=delimiter)) as writer:
         for batch in batches:
             columns = [_as_text(c) if _becomes_text(c.type) else c for c in batch.columns]
             columns = [guard_text(c) if guard else c for c, guard in zip(columns, guards, strict=True)]
