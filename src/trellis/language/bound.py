@@ -270,7 +270,7 @@ class BoundQuery:
     """A query bound to a schema and parameters; `parameters` as people see them, `given` as they were given.
 
     HAVING is bounds of the length (`having`) and other conditions on a trend (`filters`). `counted` are conditions that
-    have become bounds of quantifiers; see `trellis.plan.bounds`.
+    have become bounds of quantifiers; see `trellis.plan.rewrites`.
     """
 
     text: str
