@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 
 from trellis.events.slice import Slice
 from trellis.events.variables import have_values
@@ -39,31 +40,17 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
 
 def operator_class(name: str) -> Make:
     """Return the class of an operator; late, since its kernels take their time."""
-    if name == o.TRENDS:
-        from trellis.operators.trends.operator import TrendOperator
+    module, _, called = _CLASSES[name].rpartition(".")
+    made: Make = getattr(import_module(module), called)
+    return made
 
-        return TrendOperator
-    if name == o.PATTERNS:
-        from trellis.operators.patterns.operator import PatternOperator
 
-        return PatternOperator
-    if name == o.SEQUENCES:
-        from trellis.operators.sequences.operator import SequenceOperator
-
-        return SequenceOperator
-    if name == o.TREE_PLAN:
-        from trellis.operators.sequences.operator import TreeOperator
-
-        return TreeOperator
-    if name == o.JOINS:
-        from trellis.operators.joins.operator import JoinOperator
-
-        return JoinOperator
-    if name == o.JOIN_TREE:
-        from trellis.operators.joins.tree import JoinTreeOperator
-
-        return JoinTreeOperator
-    assert name == o.NAMED
-    from trellis.papers.operator import NamedOperator
-
-    return NamedOperator
+_CLASSES = {
+    o.TRENDS: "trellis.operators.trends.operator.TrendOperator",
+    o.PATTERNS: "trellis.operators.patterns.operator.PatternOperator",
+    o.SEQUENCES: "trellis.operators.sequences.operator.SequenceOperator",
+    o.TREE_PLAN: "trellis.operators.sequences.operator.TreeOperator",
+    o.JOINS: "trellis.operators.joins.operator.JoinOperator",
+    o.JOIN_TREE: "trellis.operators.joins.tree.JoinTreeOperator",
+    o.NAMED: "trellis.papers.operator.NamedOperator",
+}

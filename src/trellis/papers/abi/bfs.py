@@ -24,7 +24,7 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
         paths = (lo + np.flatnonzero(given.may_start(task))).astype(np.int32).reshape(-1, 1)
         meter.hold(REFERENCE * paths.size)
         while len(paths):
-            yield from _batches(given.bounds, task, paths[ends[paths[:, -1] - lo]])
+            yield from batches_of_length(given.bounds, task, paths[ends[paths[:, -1] - lo]])
             number, length = kernel.count_longer(paths, hi, graph.offsets, graph.successors), paths.shape[1] + 1
             meter.hold(REFERENCE * number * length)
             _refuse_too_many(number, length)
@@ -34,7 +34,7 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
             paths = longer
 
 
-def _batches(bounds: Bounds, task: int, whole: NDArray[np.int32]) -> Iterator[PathBatch]:
+def batches_of_length(bounds: Bounds, task: int, whole: NDArray[np.int32]) -> Iterator[PathBatch]:
     """Yield trends of one length, some at a time."""
     length = whole.shape[1]
     rows = max(1, bounds.batch_values // length)

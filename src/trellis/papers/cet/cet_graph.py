@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,9 +11,12 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Ints
+from trellis.kernels.count.paths import TaskGraph
+from trellis.kernels.list import walk as kernel
 from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predecessors
 from trellis.operators.batch import PathBatch
+from trellis.operators.trends.tasks import NO_BOUND
 from trellis.papers.contract import REFERENCE, AlgorithmInput, Bounds
 
 Places = NDArray[np.int32]
@@ -92,3 +96,21 @@ def check_size(given: AlgorithmInput, references: float) -> None:
             f"one window: more than the {'bound' if limit is None else 'memory limit'} of {most * REFERENCE:,}",
             "Use h-cet with a memory limit, m-cet, or leave the algorithm out.",
         )
+
+
+def walk_trends(
+    given: AlgorithmInput, cet: CetGraph, task: int, buffer: Buffer, backwards: bool
+) -> Iterator[PathBatch]:
+    """Yield the trends of a window, found forwards over successors or backwards over predecessors."""
+    first, last = given.may_start(task), given.may_end(task)
+    marks = kernel.WalkMarks(last, first, True) if backwards else kernel.WalkMarks(first, last, False)
+    edges = cet.behind if backwards else cet.after
+    nearest_end = np.where(cet.ok, np.arange(len(cet.ok)), NO_BOUND)
+    graph = TaskGraph(cet.lo, cet.hi, cet.lo, False, False, *edges, given.graph.latest, nearest_end)
+    state, ranges = kernel.walk_of_task(task, int(cet.extents[0][task]))
+    while not state.state[kernel.RANGE]:
+        rows = kernel.WalkRows(buffer.values, buffer.offsets, None)
+        kernel.fill(state, ranges, graph, None, None, marks, rows)
+        number, used = state.state[kernel.ROWS : kernel.VALUES + 1].tolist()
+        if number:
+            yield buffer.batch(task, number, used)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from trellis.kernels.papers.cet.graph import longest_paths
 from trellis.kernels.papers.cet.levels import direct_flags, lengthen
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.graph import EventGraph
+from trellis.papers.abi.bfs import batches_of_length
 from trellis.papers.cet.baseline import compatible
 from trellis.papers.cet.cet_graph import Places, cet_graph_of, check_size
 from trellis.papers.contract import REFERENCE, AlgorithmInput
@@ -34,13 +34,7 @@ def extract(given: AlgorithmInput) -> Iterator[PathBatch]:
         window = _Window(given, graph, is_direct, lo, int(cet.hi[task]), starts)
         for length in range(1, int(longest[task]) + 1):
             rows, whole = window.matches(length)
-            complete = rows[whole & ends[rows[:, -1] - lo]]
-            step = max(given.bounds.batch_values // length, 1)
-            for begin, end in pairwise([*range(0, len(complete), step), len(complete)]):
-                part = complete[begin:end]
-                yield PathBatch.of_task(
-                    part.ravel(), np.arange(1, len(part) + 1, dtype=np.int32) * np.int32(length), task
-                )
+            yield from batches_of_length(given.bounds, task, rows[whole & ends[rows[:, -1] - lo]])
         given.meter.release(REFERENCE * window.held)
 
 

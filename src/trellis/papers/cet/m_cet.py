@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.cet_graph import Buffer, cet_graph_of
-from trellis.papers.cet.walks import walk_trends
+from trellis.papers.cet.cet_graph import Buffer, cet_graph_of, walk_trends
 from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 

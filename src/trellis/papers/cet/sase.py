@@ -7,8 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from trellis.operators.batch import PathBatch
-from trellis.papers.cet.cet_graph import Buffer, cet_graph_of
-from trellis.papers.cet.walks import walk_trends
+from trellis.papers.cet.cet_graph import Buffer, cet_graph_of, walk_trends
 from trellis.papers.contract import REFERENCE, AlgorithmInput
 
 
