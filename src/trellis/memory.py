@@ -39,15 +39,7 @@ def taken_memory() -> int:
 
 
 def exhausted(problem: MemoryError, who: str = "this process") -> MemoryExhausted:
-    """Return the error for an allocation that failed.
-
-    Parameters
-    ----------
-    problem
-        The exception that Python raised; its text may say how much was requested.
-    who
-        Which process it was.
-    """
+    """Return the error for an allocation of a process that failed; the exception may say how much it was."""
     requested = f" ({str(problem).rstrip('.')})" if str(problem) else ""
     what = f"there is not enough memory{requested}: {who} has taken {gigabytes(taken_memory())}"
     return MemoryExhausted(f"{what}, and {gigabytes(free_memory())} are free", LESS)

@@ -110,13 +110,7 @@ class Instance:
         yield from rows
 
     def end(self, last: Any) -> Iterator[Row]:
-        """Take note that the input has ended; yield what is due then, and what open partitions give that close.
-
-        Parameters
-        ----------
-        last
-            The time of the last event of the whole input.
-        """
+        """Take note that the input has ended; yield what is due then, and what open partitions give that close."""
         if last is not None:
             yield from self.advance(last)
         if self.job.time_runs_on:

@@ -29,13 +29,6 @@ def read_csv(source: Source, columns: Sequence[str] | None = None) -> pa.Table:
     A column without a name is called `_c0`, `_c1`, ... after its position, as on Spark. Guards against formulas are
     taken away; see `trellis.io.spreadsheets`.
 
-    Parameters
-    ----------
-    source
-        The file.
-    columns
-        The columns to keep; all where None.
-
     Returns
     -------
     pyarrow.Table

@@ -41,12 +41,7 @@ def known_extensions(writing: bool = False) -> str:
 
 
 def format_of(name: str) -> FileFormat | None:
-    """Return the format that the name of a file tells, or None.
-
-    Parameters
-    ----------
-    name
-        A path or the name of a file; upper and lower case are the same.
+    """Return the format that a path or the name of a file tells, in upper or lower case, or None.
 
     Returns
     -------

@@ -27,11 +27,6 @@ def read_json(source: Source) -> pa.Table:
     A key that an object lacks is NULL there. Whole numbers are int64, or text where one does not fit and none
     has a fraction; other numbers are float64.
 
-    Parameters
-    ----------
-    source
-        The file.
-
     Returns
     -------
     pyarrow.Table

@@ -18,15 +18,7 @@ _DAY = r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\z"
 
 
 def keys_between(root: Path, path: Path) -> dict[str, str | None]:
-    """Return the columns that the folders between a directory and a file say, with their values as text.
-
-    Parameters
-    ----------
-    root
-        The directory that was named.
-    path
-        A file in it, at any depth.
-    """
+    """Return the columns that the folders between a directory and a file in it say, with their values as text."""
     folders = path.parent.parts[len(root.parts) :]
     split = [folder.partition("=") for folder in folders]
     return {unquote(name): _value(value) for name, equals, value in split if equals and name}
@@ -47,13 +39,7 @@ def with_keys(table: pa.Table, keys: Mapping[str, str | None]) -> pa.Table:
 
 
 def key_types(files: Iterable[Mapping[str, str | None]]) -> dict[str, pa.DataType]:
-    """Return the types of the columns that folders say: dates where all values are days, else as in CSV.
-
-    Parameters
-    ----------
-    files
-        The columns and values of each file.
-    """
+    """Return the types of the columns that folders say: dates where all values are days, else as in CSV."""
     values: dict[str, list[str | None]] = {}
     for keys in files:
         for name, value in keys.items():

@@ -123,15 +123,7 @@ def concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequen
 
 
 def common_names(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the names of a file's columns as the first file spells them, where they differ in case alone.
-
-    Parameters
-    ----------
-    names
-        The names in the first file.
-    others
-        The names in another.
-    """
+    """Return the names of a file's columns as the first file spells them, where they differ in case alone."""
     spelt = {name.casefold(): name for name in names}
     if len(spelt) < len(names) or len({name.casefold() for name in others}) < len(others):
         return list(others)  # case tells columns apart
