@@ -37,11 +37,12 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark session of the tests: local, quiet, in UTC; a task that fails gets a second chance."""
     from trellis.engines.spark.session.session import get_session, stop_session
 
-    session = get_session("local[2,2]", SETTINGS)
+    warehouse = str(tmp_path_factory.mktemp("warehouse"))
+    session = get_session("local[2,2]", {**SETTINGS, "spark.sql.warehouse.dir": warehouse})
     yield session
     stop_session(session)
 

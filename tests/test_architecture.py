@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,18 @@ def test_imports_point_one_way(room: str) -> None:
     for path in of_room(room):
         wrong = rooms_imported(path) - below
         assert not wrong, f"{shown(path)} imports {sorted(wrong)}, above it"
+
+
+def test_packages_of_a_room_import_one_another_one_way() -> None:
+    """The packages in rooms have an order, too: `session` before `sources` before `split` before `batch` on Spark."""
+    packages = {name for name, path in MODULES.items() if path.name == "__init__.py" and name.count(".") > 1}
+    graph: dict[str, set[str]] = {package: set() for package in packages}
+    for path in FILES:
+        own = name_of(path.parent / "__init__.py")
+        if own in packages:
+            homes = {module if module in packages else module.rpartition(".")[0] for module in imports_of(path)}
+            graph[own] |= {home for home in homes & packages if home != own and not own.startswith(f"{home}.")}
+    TopologicalSorter(graph).prepare()  # raises CycleError, with the packages of the cycle
 
 
 def test_late_imports_and_names_in_text_count() -> None:

@@ -76,7 +76,7 @@ def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = 
     source, options = _identified(_with_tables(EventSource.of(data), spark), options)
     _check_frames(source)
     if _runs_on_spark(source, options, engine, spark):
-        from trellis.engines.spark.batch.detect import detect as detect_there
+        from trellis.engines.spark.detect import detect as detect_there
 
         check_methods(options.methods, "spark")
         found: Results = detect_there(query, source, options, spark)

@@ -22,8 +22,8 @@ from numba.core.caching import UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 
 import trellis.kernels
+from trellis.engines.spark.session.failures import NEEDED
 from trellis.engines.spark.session.session import find_java
-from trellis.engines.spark.session.workers import NEEDED
 from trellis.engines.spark.ship.ship import package
 from trellis.engines.spark.ship.unpack import PACKAGE
 

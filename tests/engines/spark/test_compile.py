@@ -19,8 +19,9 @@ from pyspark.sql import types as t
 import trellis
 from tests.oracle.conditions import both, compare, either, like, opposite
 from tests.oracle.values import absolute, arithmetic, negative
+from trellis.engines.spark.session.raised import translate_error
 from trellis.engines.spark.sources.schema import from_spark
-from trellis.engines.spark.split.compile import compile_condition, time_column, translate_error
+from trellis.engines.spark.split.compile import compile_condition, time_column
 from trellis.engines.spark.split.exactness import can_compile
 from trellis.errors import OverflowInCondition
 from trellis.language.binder import bind

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from trellis.engines.spark.session.raised import SPARK_ERRORS, translate_error
 from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import from_spark
-from trellis.engines.spark.split.compile import SPARK_ERRORS, translate_error
 from trellis.errors import DataError, TrellisError, UsageError
 from trellis.events.columns.types import from_arrow
 from trellis.io.read import read_table

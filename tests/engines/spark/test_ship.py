@@ -54,6 +54,7 @@ def test_a_python_without_trellis_unpacks_it_once(tmp_path: Path, python: Path) 
     found = imported_by(python, archive, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert found == tmp_path / "cache" / "trellis" / "sent" / archive.stem / "package" / "trellis" / "__init__.py"
     assert found.read_bytes() == Path(trellis.__file__).read_bytes()
+    assert not (tmp_path / "trellis-sent").exists(), "the working directory serves where nothing else does"
     before = found.stat().st_ino
     assert imported_by(python, archive, tmp_path, XDG_CACHE_HOME=str(tmp_path / "cache")).stat().st_ino == before
 

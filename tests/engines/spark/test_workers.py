@@ -11,8 +11,7 @@ import pytest
 
 import trellis
 from tests.engines.spark.cluster import python_with
-from trellis.engines.spark.session.failures import mistake_in
-from trellis.engines.spark.session.workers import NEEDED
+from trellis.engines.spark.session.failures import NEEDED, mistake_in
 
 TRACE = "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File ...\n"
 JAVA = "Lost task 0.0 in stage 5.0 (TID 3) (192.0.2.2 executor 1): java.io.IOException: "

@@ -239,7 +239,7 @@ def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.R
         rows = operator.list(ListRequest(possible_ranges(bound, counts), maker.batch, words=maker.words()))
     else:
         rows = operator.best(BestRequest(bound, maker.batch, work.max_trends, per_group=True))
-        rows = arrange(bound, rows) if bound.per_window else (_without_group(bound, batch) for batch in rows)
+        rows = arrange(bound, rows) if bound.per_window else (without_group(bound, batch) for batch in rows)
     if bound.arranged or bound.per_window:
         yield from _placed(rows)
     else:
@@ -254,7 +254,7 @@ def _placed(rows: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         place += batch.num_rows
 
 
-def _without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
+def without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Keep the keys of ORDER BY for Spark, with one zero only, and drop the number of the group before them."""
     shown = batch.num_columns - len(hidden_names(bound))
     columns = [*batch.columns[:shown], *map(one_zero, batch.columns[shown + 1 :])]

@@ -17,8 +17,8 @@ from pyspark.sql import functions as f
 
 from trellis.engines.spark.batch.groups_met import GroupCounts
 from trellis.engines.spark.session.failures import in_driver, refuse_stopped
+from trellis.engines.spark.session.raised import raise_data_error
 from trellis.engines.spark.sources.frames import EventFrame
-from trellis.engines.spark.split.compile import raise_data_error
 from trellis.engines.spark.split.split import Split, split
 from trellis.errors import DataError
 from trellis.events.prepare import bad_rows, warn_of_types

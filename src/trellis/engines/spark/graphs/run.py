@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
 from trellis.engines.spark.batch.operate import inside_schema
-from trellis.engines.spark.graphs.run_distributed import one_frame, unmerged
+from trellis.engines.spark.graphs.run_distributed import unmerged
 from trellis.engines.spark.graphs.tasks import INSTANCE, LAST, InstanceRunner, Merge, Route
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.ship.by_value import send_along
@@ -78,7 +78,7 @@ def run(
                 raise UsageError(
                     "instances share no partitions whose graphs are on the cluster", "Leave `instances` out."
                 )
-            return _merged(job, one_frame(unmerged(job, events)))
+            return _merged(job, unmerged(job, events))
         return _merged(job, _unmerged(job, events, _numbers(events.sparkSession, instances)))
 
 

@@ -1,4 +1,4 @@
-"""Mistakes found by a task, carried to the driver inside the text of Spark's exception."""
+"""What a failed job of Spark's is about, found in the text of its exception: a task puts the mistake it found there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from trellis.digits import digits_of, number_of
-from trellis.engines.spark.session.exhausted import exhausted_in, heap_exhausted
 from trellis.engines.spark.session.jvm import OUT_OF_MEMORY, exit_code, text_of
-from trellis.engines.spark.session.workers import lacking
-from trellis.engines.spark.split.compile import translate_error
+from trellis.engines.spark.session.raised import translate_error
+from trellis.engines.spark.session.session import heap_size
 from trellis.errors import (
     DataError,
     GroupTooLarge,
@@ -26,7 +25,7 @@ from trellis.errors import (
     TrellisError,
     UsageError,
 )
-from trellis.memory import exhausted
+from trellis.memory import LESS, exhausted
 
 _MARK = re.compile(r"TRELLIS\[([A-Za-z0-9+/=]+)\]")
 _TOO_SLOW = "Python worker failed to connect back"
@@ -175,3 +174,97 @@ def _unpacked(text: str) -> TrellisError | None:
         return kind(about["what"], about["hint"])
     except (ValueError, KeyError, TypeError):
         return None
+
+
+# --- Not enough memory ---------------------------------------------------------------------------------------------
+
+
+_JAVA = re.compile(r"OutOfMemoryError: ([^\n]*)|(UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit exceeded)[^\n]*")
+_LOST = re.compile(r"Python worker exited unexpectedly \(crashed\)")
+_ASKED = re.compile(r"Unable to acquire (\d+) bytes of memory, got (\d+)")
+_HEAP = "spark.driver.memory (on a cluster: spark.executor.memory)"
+
+
+def exhausted_in(problem: BaseException) -> MemoryExhausted | None:
+    """Return the error of a job of Spark's that lacked memory, if it failed for that.
+
+    Returns
+    -------
+    trellis.errors.MemoryExhausted or None
+        What ran out, how much it had, and what to try.
+    """
+    said = str(problem)
+    if found := _JAVA.search(said):
+        asked = _ASKED.search(said)
+        much = f": it asked for {int(asked[1]):,} bytes and got {int(asked[2]):,}" if asked else ""
+        return heap_exhausted((found[1] or found[2] or "").strip(), much)
+    if _LOST.search(said):
+        return MemoryExhausted(
+            "a Python worker of Spark's was killed; mostly that is because the machine had no memory left for it",
+            f"Leave it more: lower {_HEAP}, or fewer tasks at once (--master local[2]). {LESS}",
+        )
+    return None
+
+
+def heap_exhausted(what: str, much: str = "") -> MemoryExhausted:
+    """Return the error about a JVM whose heap is full: what Java says about it, and how much it asked for."""
+    return MemoryExhausted(
+        f"Spark's JVM has not enough memory ({what}){much}; it had {_heap()}",
+        f"Give it more with --conf {_HEAP}, such as `--conf spark.driver.memory=4g`, or more and smaller tasks "
+        f"with --conf spark.sql.shuffle.partitions. {LESS}",
+    )
+
+
+def _heap() -> str:
+    """Return how large the heap is, as far as it is known."""
+    told = heap_size()
+    return "a heap of unknown size" if told is None else f"a heap of {told}"
+
+
+# --- The Python of workers -----------------------------------------------------------------------------------------
+
+
+NEEDED = ("numba", "numpy", "pyarrow")
+"""The packages that a worker needs besides those of Python and Spark; Trellis itself is sent to it."""
+
+_NEEDED = f"{', '.join(NEEDED[:-1])} and {NEEDED[-1]}"
+_WHERE = "The README says how to run on a cluster, and what an executor needs."
+_MISSING = re.compile(r"^ModuleNotFoundError: No module named '((?!trellis\.)[^'.]+)", re.MULTILINE)
+_UNFIT = re.compile(r"^ImportError: ((?!.*trellis).+)$", re.MULTILINE)
+_VERSIONS = re.compile(r"PYTHON_VERSION_MISMATCH\][^\n]*?(\d+\.\d+)[^\n]*?(\d+\.\d+)")
+_NO_PROGRAM = re.compile(r'Cannot run program "([^"]*)".*?: (?:error=\d+, )?(.+)')
+_NO_PYTHON = re.compile(r"reading the port number from pyspark\.daemon's stdout")
+
+
+def lacking(problem: BaseException) -> UsageError | None:
+    """Return the error about a package or version that workers lack, if a job of Spark's failed for that.
+
+    Returns
+    -------
+    trellis.errors.UsageError or None
+        What is wrong and what to do.
+    """
+    said = str(problem)
+    if found := _VERSIONS.search(said):
+        what = f"Spark's workers run Python {found[1]}, and this is Python {found[2]}"
+        return UsageError(what, _name("another one"))
+    if found := _MISSING.search(said):
+        return UsageError(f"the Python of Spark's workers has no package `{found[1]}`", _missing_hint(found[1]))
+    if found := _UNFIT.search(said):
+        what = f"a package of the Python of Spark's workers is too old or broken: {found[1].rstrip('.')}"
+        return UsageError(what, f"Install {_NEEDED} there in the versions that are here. {_WHERE}")
+    if found := _NO_PROGRAM.search(said):
+        return UsageError(f"Spark's workers cannot run `{found[1]}`: {found[2]}", _name("the Python they have"))
+    if _NO_PYTHON.search(said):
+        return UsageError("the Python of Spark's workers does not start", _name("one that does"))
+    return None
+
+
+def _missing_hint(package: str) -> str:
+    if package == "trellis":
+        return _name("this Python", "Install it there, or name")
+    return f"Install {_NEEDED} there, or send an environment that has them along. {_WHERE}"
+
+
+def _name(which: str, beginning: str = "Name") -> str:
+    return f"{beginning} {which}, by PYSPARK_PYTHON or --conf spark.pyspark.python. {_WHERE}"

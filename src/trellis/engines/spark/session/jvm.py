@@ -23,11 +23,6 @@ def text_of(problem: BaseException) -> str:
 def exit_code(problem: BaseException) -> int | None:
     """Return the code with which this process's JVM has ended, if an exception can be due to that.
 
-    Parameters
-    ----------
-    problem
-        What was raised.
-
     Returns
     -------
     int or None

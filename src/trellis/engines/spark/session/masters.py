@@ -48,14 +48,7 @@ def is_connect(session: SparkSession) -> bool:
 def refuse_connect(session: SparkSession, what: str, instead: str) -> None:
     """Refuse a session of Spark Connect for what this process does with each batch of a stream: there it cannot.
 
-    Parameters
-    ----------
-    session
-        The session.
-    what
-        Whose batches these are.
-    instead
-        A hint to what works.
+    `what` says whose batches these are, `instead` what works.
     """
     if is_connect(session):
         raise UsageError(

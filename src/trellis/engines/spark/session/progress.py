@@ -35,10 +35,7 @@ class JobProgress:
 def job_progress(session: SparkSession) -> JobProgress | None:
     """Return how far the jobs of a session are; None where none runs, or on Spark Connect, which does not tell.
 
-    Parameters
-    ----------
-    session
-        The session. It is asked from any thread, while others wait for its jobs.
+    It is asked from any thread, while others wait for the jobs.
     """
     context = getattr(session, "_sc", None)
     if context is None or context._jsc is None:

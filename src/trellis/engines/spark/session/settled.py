@@ -20,12 +20,7 @@ BATCH_BYTES, UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", (1 << 31)
 def settled(frame: DataFrame, eager: bool = True) -> DataFrame:
     """Return a frame with the same rows that knows no more how they came about.
 
-    Parameters
-    ----------
-    frame
-        The frame.
-    eager
-        Whether it runs now; else with the first job that uses it.
+    Unless it is `eager`, it runs with the first job that uses it.
     """
     session = frame.sparkSession
     if session.conf.get(CHECKPOINT_DIRECTORY, None):

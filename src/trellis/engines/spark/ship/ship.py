@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from trellis import caches, errors
 from trellis.caches import temporary_directory
+from trellis.engines.spark.session.masters import is_connect
 from trellis.engines.spark.ship import unpack
 from trellis.errors import UsageError
 
@@ -32,17 +33,12 @@ def ship(session: SparkSession) -> None:
 
     The executors then need the packages that Trellis builds on, but not Trellis, and what runs there is what runs
     here, even if they have another version of it. On Spark Connect it belongs to the session, else to the application.
-
-    Parameters
-    ----------
-    session
-        The session; whoever has started it.
     """
     if session in _served:
         return
     if _is_own_server(session):
         _check_python_of_server()
-    elif _runs_elsewhere(session):
+    elif is_connect(session) or not _is_local(session):  # whose workers may have another Python
         before = list(sys.path)
         session.addArtifacts(str(package(temporary_directory())), pyfile=True)
         sys.path[:] = before  # Spark puts the file there too, for nothing
@@ -63,11 +59,6 @@ def _name_python(session: SparkSession) -> None:
 
 def package(directory: str | os.PathLike[str]) -> Path:
     """Write Trellis into a file that `spark-submit --py-files` and `addArtifacts(pyfile=True)` take.
-
-    Parameters
-    ----------
-    directory
-        Where to write it.
 
     Returns
     -------
@@ -100,13 +91,7 @@ def _zipped() -> bytes:
 
 def _is_own_server(session: SparkSession) -> bool:
     """Whether the session is of a Spark Connect server that Spark has started for this process."""
-    is_remote = type(session).__module__.startswith("pyspark.sql.connect")
-    return is_remote and "SPARK_LOCAL_REMOTE" in os.environ and _is_local(session)
-
-
-def _runs_elsewhere(session: SparkSession) -> bool:
-    """Whether the workers of a session may have another Python than this one."""
-    return type(session).__module__.startswith("pyspark.sql.connect") or not _is_local(session)
+    return is_connect(session) and "SPARK_LOCAL_REMOTE" in os.environ and _is_local(session)
 
 
 def _is_local(session: SparkSession) -> bool:

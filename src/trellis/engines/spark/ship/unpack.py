@@ -40,7 +40,8 @@ def unpacked(archive: Path) -> Path:
     OSError
         If none can be written.
     """
-    for place in (cache_directory("sent"), _own_directory()):
+    for find in (lambda: cache_directory("sent"), _own_directory):
+        place = find()
         if place is None:
             continue
         home = place / archive.stem

@@ -12,9 +12,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from trellis.engines.spark.session.raised import raise_data_error
 from trellis.engines.spark.sources.loading import FileJob, check_together, column_of, load
 from trellis.engines.spark.sources.text_kinds import with_times
-from trellis.engines.spark.split.compile import raise_data_error
 from trellis.errors import DataError
 from trellis.io import read as local
 from trellis.io.columnar import parquet_schema

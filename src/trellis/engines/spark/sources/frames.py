@@ -14,12 +14,19 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.sources.read import read
-from trellis.engines.spark.sources.schema import WITHOUT_ZONE, from_spark, looks_like_time, parse_times, time_type
+from trellis.engines.spark.sources.schema import (
+    WITHOUT_ZONE,
+    from_spark,
+    looks_like_time,
+    parse_times,
+    time_type,
+    timestamp_micros,
+)
 from trellis.engines.spark.sources.text_kinds import survey
-from trellis.engines.spark.split.compile import SPARK_ERRORS, time_column
 from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.source import EventSource, is_spark_frame, paths_of
@@ -209,7 +216,7 @@ def _in_utc(frame: DataFrame) -> DataFrame:
     return _changed(
         frame,
         lambda _, type_: isinstance(type_, t.TimestampNTZType),
-        lambda column: f.timestamp_micros(time_column(column, TIMESTAMP)),
+        lambda column: f.timestamp_micros(timestamp_micros(column, TIMESTAMP)),
     )
 
 

@@ -17,8 +17,8 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_type
 
+from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.sources.schema import parse_times
-from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError
 from trellis.io import read as local
 from trellis.io.partitions import key_types, with_keys

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
+from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.sources.columnar import read_columnar
 from trellis.engines.spark.sources.csv_files import read_csv
 from trellis.engines.spark.sources.json_lines import read_json
 from trellis.engines.spark.sources.loading import FileJob, explained, first_line, with_key_times
 from trellis.engines.spark.sources.text_kinds import with_times
-from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError
 from trellis.events.times import java_pattern_to_regex
 from trellis.io import read as local

@@ -11,11 +11,11 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.sources.csv_files import unguarded
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import parse_times
-from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError, UsageError
 from trellis.events.times import has_zone, java_pattern_to_regex
 from trellis.io.sources import expand

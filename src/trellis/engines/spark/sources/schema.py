@@ -59,11 +59,6 @@ _KINDS: tuple[tuple[type[t.DataType], Type], ...] = (
 def from_spark(data_type: t.DataType) -> Type:
     """Return the type of a Spark column.
 
-    Parameters
-    ----------
-    data_type
-        The type as Spark has it.
-
     Returns
     -------
     trellis.language.schema.Type
@@ -232,6 +227,26 @@ def _parse_full(iso: Column, naive: bool) -> Column:
 def without_zone(moment: Column) -> Column:
     """Return a moment as Spark's type without a zone, in UTC (a cast would give it in the zone of the session)."""
     return f.timestamp_add("MICROSECOND", f.unix_micros(moment), f.lit("1970-01-01").cast(WITHOUT_ZONE))
+
+
+def timestamp_micros(column: Column, type_: Type) -> Column:
+    """Return microseconds since the epoch; a timestamp without a zone is in UTC, whatever the session says.
+
+    Where the name of the type does not tell, Spark drops the branch that does not apply as soon as it knows the column.
+    """
+    if type_.name == WITH_ZONE:
+        return f.unix_micros(column)
+    in_utc = interval_micros(column - f.lit("1970-01-01 00:00:00").cast(WITHOUT_ZONE))
+    if type_.name == WITHOUT_ZONE:
+        return in_utc
+    return f.when(f.typeof(column) == f.lit(WITHOUT_ZONE), in_utc).otherwise(f.unix_micros(column))
+
+
+def interval_micros(column: Column) -> Column:
+    """Return an interval of days and seconds as microseconds."""
+    seconds = column.cast(t.DayTimeIntervalType(t.DayTimeIntervalType.SECOND, t.DayTimeIntervalType.SECOND))
+    million = f.lit(1_000_000).cast(t.DecimalType(7, 0))
+    return (seconds.cast(t.DecimalType(19, 6)) * million).cast("bigint")
 
 
 def _from_parts(text: Column, pattern: str) -> Column:

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from pyspark.sql import DataFrame, SparkSession
 
+from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.sources.loading import first_line, unlogged
-from trellis.engines.spark.split.compile import SPARK_ERRORS
 from trellis.errors import DataError, did_you_mean
 from trellis.io.sources import is_sql
 

@@ -6,7 +6,6 @@ a `double` is never NaN.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -16,27 +15,18 @@ from functools import reduce
 from operator import and_
 from typing import Any
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark.errors import PySparkException
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import functions as f
-from pyspark.sql.types import DayTimeIntervalType, DecimalType, StringType
+from pyspark.sql.types import DecimalType, StringType
 
-from trellis.engines.spark.sources.schema import WITH_ZONE, WITHOUT_ZONE, precision_of
+from trellis.engines.spark.session.raised import error_message
+from trellis.engines.spark.sources.schema import interval_micros, precision_of, timestamp_micros
 from trellis.engines.spark.split.exactness import LONG_KINDS, can_compile, digits_of
-from trellis.errors import DataError, OverflowInCondition, TrellisError
 from trellis.language.bound import Column, Constant, Operation, Value
 from trellis.language.schema import Kind, Type
-from trellis.language.times import format_timestamp
 
 Resolve = Callable[[Column], SparkColumn]
 
-SPARK_ERRORS = (PySparkException, Py4JError)
-"""The exceptions that a failed job may raise: pyspark does not translate all that Java throws."""
-
-MARKER = "[TRELLIS_OVERFLOW]"
-_DATA_MARKER = "[TRELLIS_DATA]"
-_END = "[/TRELLIS]"
 _MICROS_A_DAY = 86_400_000_000
 
 _COMPARE: dict[str, Callable[[SparkColumn, SparkColumn], SparkColumn]] = {
@@ -95,13 +85,6 @@ def compile_condition(value: Value, resolve: Resolve) -> SparkColumn:
 def time_column(column: SparkColumn, type_: Type) -> SparkColumn:
     """Return a time as the number that the engine computes with.
 
-    Parameters
-    ----------
-    column
-        A column of a data frame.
-    type_
-        Its type.
-
     Returns
     -------
     pyspark.sql.Column
@@ -110,49 +93,6 @@ def time_column(column: SparkColumn, type_: Type) -> SparkColumn:
     """
     failures = [_date_failure(column)] if type_.kind is Kind.DATE else []
     return _raising(failures, _column_of(column, type_))
-
-
-def translate_error(error: BaseException) -> TrellisError | None:
-    """Return the mistake that a failed job of Spark's is about, or None if it is about something else.
-
-    Parameters
-    ----------
-    error
-        What Spark raised, while it read events or computed compiled conditions.
-
-    Returns
-    -------
-    trellis.errors.TrellisError or None
-        `OverflowInCondition` where an integer did not fit 64 bits; `DataError` for what `raise_data_error` raised
-        and where a file could not be read.
-    """
-    said = str(error)
-    for marker, translate in ((MARKER, _overflow), (_DATA_MARKER, _data_error)):
-        if marker in said:
-            about, _, values = said.partition(marker)[2].partition(_END)[0].rpartition("} ")
-            return translate(json.loads(about + "}"), values.split())
-    unread = re.search(r"FAILED_READ_FILE[.\w]*\].* reading file (?:file:/*(?=/))?(\S+?)\.(?:\s|$)", said)
-    if unread is None:
-        return None
-    if "CSV header" in said:
-        return DataError(
-            f"{unread[1]} has other columns than the events have, or has them in another order",
-            "Write all files with one header.",
-        )
-    other = re.search(
-        r"Parquet column \W*([^\]\n]+?)\W*\. Expected Spark type \W*(\w+)\W*, actual Parquet type \W*(\w+)", said
-    )
-    if other is not None:
-        return DataError(
-            f"column `{other[1]}` of {unread[1]} is {other[3]}, and cannot be read as {other[2]}",
-            "Write the column with one type in all files.",
-        )
-    return DataError(f"{unread[1]} cannot be read: its content is damaged or has changed.")
-
-
-def raise_data_error(what: str, hint: str | None = None) -> SparkColumn:
-    """Return a column that raises where it is evaluated; `translate_error` makes it a `DataError` again."""
-    return f.raise_error(_message({"what": what, "hint": hint}, marker=_DATA_MARKER))
 
 
 # --- Compiling --------------------------------------------------------------------------------------------------
@@ -266,7 +206,7 @@ class _Compiler:
             "function": value.function,
             "kinds": [x.type.kind for x in value.arguments],
         }
-        self.failures.append(_Failure(known & result.isNull(), _message(about, *operands)))
+        self.failures.append(_Failure(known & result.isNull(), error_message(about, *operands)))
 
     def _attribute(self, column: SparkColumn, type_: Type) -> SparkColumn:
         if type_.kind is Kind.DECIMAL:
@@ -294,15 +234,6 @@ class _Compiler:
 # --- What goes wrong --------------------------------------------------------------------------------------------
 
 
-def _message(about: dict[str, Any], *values: SparkColumn, marker: str = MARKER) -> SparkColumn:
-    parts = [part for x in values for part in (x.cast("string"), f.lit(" "))]
-    return f.concat(f.lit(f"{marker} {json.dumps(about)} "), *parts, f.lit(_END))
-
-
-def _data_error(about: dict[str, Any], _: list[str]) -> DataError:
-    return DataError(about["what"], about["hint"])
-
-
 def _raising(failures: Sequence[_Failure], column: SparkColumn) -> SparkColumn:
     """Return the column, but raise where a test finds a failure."""
     if not failures:
@@ -312,28 +243,6 @@ def _raising(failures: Sequence[_Failure], column: SparkColumn) -> SparkColumn:
     for other in others:
         chain = chain.when(other.test, f.raise_error(other.message))
     return chain.otherwise(column)
-
-
-def _overflow(about: dict[str, Any], values: list[str]) -> OverflowInCondition:
-    if about["function"] == "date":
-        return OverflowInCondition(f"the date {values[0]} is too far away to be counted in microseconds")
-    kinds = [Kind(kind) for kind in about["kinds"]]
-    shown = [_shown(int(x), kind) for x, kind in zip(values, kinds, strict=True)]
-    function = about["function"]
-    what = f" {function} ".join(shown) if len(shown) > 1 else f"{function} {shown[0]}"
-    return OverflowInCondition(
-        f"`{about['expression']}` does not fit 64 bits in a row where it is {what}",
-        "Multiply by 1.0 first to compute with doubles." if set(kinds) == {Kind.INTEGER} else None,
-    )
-
-
-def _shown(value: int, kind: Kind) -> str:
-    if kind in (Kind.TIMESTAMP, Kind.DATE):
-        try:
-            return format_timestamp(value)
-        except (OverflowError, ValueError):
-            return f"{value} microseconds after 1970"
-    return f"{value} microseconds" if kind is Kind.DURATION else str(value)
 
 
 # --- Leaves -----------------------------------------------------------------------------------------------------
@@ -348,11 +257,11 @@ def _column_of(column: SparkColumn, type_: Type) -> SparkColumn:
         case Kind.STRING:
             return column.cast(StringType())  # out of any collation: compared by bytes
         case Kind.TIMESTAMP:
-            return _timestamp_micros(column, type_)
+            return timestamp_micros(column, type_)
         case Kind.DATE:
             return _date_micros(column)
         case Kind.DURATION:
-            return _interval_micros(column)
+            return interval_micros(column)
         case _:
             return column
 
@@ -369,19 +278,6 @@ def _without_nan(column: SparkColumn) -> SparkColumn:
     return f.nanvl(column, f.lit(None).cast("double"))
 
 
-def _timestamp_micros(column: SparkColumn, type_: Type) -> SparkColumn:
-    """Microseconds since the epoch; a timestamp without a zone is in UTC, whatever the session says.
-
-    Where the name of the type does not tell, Spark drops the branch that does not apply as soon as it knows the column.
-    """
-    if type_.name == WITH_ZONE:
-        return f.unix_micros(column)
-    without_zone = _interval_micros(column - f.lit("1970-01-01 00:00:00").cast(WITHOUT_ZONE))
-    if type_.name == WITHOUT_ZONE:
-        return without_zone
-    return f.when(f.typeof(column) == f.lit(WITHOUT_ZONE), without_zone).otherwise(f.unix_micros(column))
-
-
 def _date_micros(column: SparkColumn) -> SparkColumn:
     return f.try_multiply(f.unix_date(column).cast("bigint"), _long(_MICROS_A_DAY))
 
@@ -389,13 +285,7 @@ def _date_micros(column: SparkColumn) -> SparkColumn:
 def _date_failure(column: SparkColumn) -> _Failure:
     """The test for a date that microseconds cannot tell, 290,000 years away."""
     test = column.isNotNull() & _date_micros(column).isNull()
-    return _Failure(test, _message({"function": "date"}, column))
-
-
-def _interval_micros(column: SparkColumn) -> SparkColumn:
-    seconds = column.cast(DayTimeIntervalType(DayTimeIntervalType.SECOND, DayTimeIntervalType.SECOND))
-    million = f.lit(1_000_000).cast(DecimalType(7, 0))
-    return (seconds.cast(DecimalType(19, 6)) * million).cast("bigint")
+    return _Failure(test, error_message({"function": "date"}, column))
 
 
 def _constant(value: Constant) -> SparkColumn:

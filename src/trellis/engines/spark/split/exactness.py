@@ -27,15 +27,10 @@ _COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 def can_compile(value: Value) -> bool:
-    """Tell whether Spark can compute a value exactly.
+    """Tell whether Spark can compute a condition or a value of a bound query exactly.
 
     It cannot where a decimal may need more than 38 digits, where decimals are compared with doubles, where a type is
     unknown, where a function is one that Spark has in another way, and where the expression is very large.
-
-    Parameters
-    ----------
-    value
-        A condition or value of a bound query.
 
     Returns
     -------

@@ -11,15 +11,7 @@ _SEED = 42
 
 
 def task_of(number: int, tasks: int) -> int:
-    """Return the task of a shuffle that gets the rows with an `int` as their key.
-
-    Parameters
-    ----------
-    number
-        The key.
-    tasks
-        How many tasks the shuffle has.
-    """
+    """Return which of the tasks of a shuffle gets the rows with an `int` as their key."""
     hashed = hash_int(number)
     return (hashed - (1 << 32) if hashed >= 1 << 31 else hashed) % tasks
 

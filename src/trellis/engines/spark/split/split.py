@@ -21,9 +21,10 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.window import Window as Over
 
+from trellis.engines.spark.session.raised import raise_data_error
 from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.sources.schema import from_spark
-from trellis.engines.spark.split.compile import compile_condition, raise_data_error, time_column
+from trellis.engines.spark.split.compile import compile_condition, time_column
 from trellis.engines.spark.split.exactness import can_compile, may_overflow
 from trellis.engines.spark.split.late import LateConditions, SomeVariable
 from trellis.engines.spark.split.repeated import FirstOfIds

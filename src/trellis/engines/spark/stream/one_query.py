@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -116,7 +117,7 @@ class OneQueryStream:
         self._alone.release()
 
 
-class WritingStream(OneQueryStream):
+class WritingStream(OneQueryStream, ABC):
     """A stream whose results are written to an output, and may be those at the end of the input.
 
     Parameters
@@ -131,9 +132,9 @@ class WritingStream(OneQueryStream):
         super().__init__(checkpoint, available_now)
         self.output = StreamOutput(out)
 
+    @abstractmethod
     def _about(self) -> dict[str, Any]:
         """Return the part of the description that a stream which goes on must agree with."""
-        raise NotImplementedError
 
     def _description(self) -> dict[str, Any]:
         """Return the description of the stream for its checkpoint, without its output."""
@@ -166,5 +167,6 @@ class WritingStream(OneQueryStream):
         finally:
             self._alone.release()
 
+    @abstractmethod
     def _flush(self) -> Any:
-        raise NotImplementedError
+        """Add the results at the end of the input; the places are taken."""

@@ -24,16 +24,9 @@ ANEW = "Put it back as it was; or begin anew, with another checkpoint and anothe
 
 
 def check_checkpoint(checkpoint: Path, written: int | None) -> None:
-    """Refuse a checkpoint of Spark's that is damaged, or knows less than the output has.
+    """Refuse a checkpoint of Spark's that is damaged, or knows less than the output: its last batch is `written`.
 
     Spark would end in words of its own, or number batches anew, which would then be taken for those that are written.
-
-    Parameters
-    ----------
-    checkpoint
-        The directory that Spark writes to.
-    written
-        The last batch that the output has; None if it has none.
     """
     why = _damage(checkpoint, -1 if written is None else written)
     if why is not None:
@@ -74,17 +67,7 @@ def _unreadable(path: Path) -> str | None:
 
 
 def check_files(checkpoint: Path, batch: int, columns: Sequence[str] = ()) -> None:
-    """Refuse a batch with a file that is gone, or that lacks columns, before it counts.
-
-    Parameters
-    ----------
-    checkpoint
-        The directory that Spark writes to.
-    batch
-        The batch that runs.
-    columns
-        Those that each file should have.
-    """
+    """Refuse a batch with a file that is gone, or that lacks columns that each file should have, before it counts."""
     for path in files_of(checkpoint, batch):
         if not path.exists():
             raise DataError(

@@ -6,6 +6,7 @@ from pyspark.sql import SparkSession
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.engines.spark.batch.results import SparkResults
+from trellis.engines.spark.papers.join import JoinedResults
 from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.sources.frames import described_events
 from trellis.events.source import EventSource
@@ -33,7 +34,5 @@ def detect(query: Plannable, source: EventSource, options: RunOptions, spark: Sp
         )
     plan = query.plan(schema, options.params, options.report_mode)
     if options.methods.algorithm == JOIN:
-        from trellis.engines.spark.papers.join import JoinedResults
-
         return JoinedResults(plan, events, options)
     return SparkResults(with_methods(plan, options.methods, options.max_trends), events, options)
