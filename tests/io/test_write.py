@@ -117,7 +117,7 @@ def test_overwrite() -> None:
     with pytest.raises(UsageError) as caught:
         write_table(pa.table({"a": [3]}), "x.parquet")
     assert str(caught.value) == (
-        "x.parquet exists already.\nAllow to replace it with --overwrite, or choose another name."
+        "the output `x.parquet` exists\nChoose another one, or replace it with overwrite=True or --overwrite."
     )
     assert read_table("x.parquet").equals(SMALL)
     write_table(pa.table({"a": [3]}), "x.parquet", overwrite=True)
@@ -132,8 +132,11 @@ def test_overwrite() -> None:
             "The format of x.txt cannot be told from its name.\n"
             "Known extensions: .parquet, .csv, .tsv, .json, .jsonl, .ndjson, .orc.",
         ),
-        ("no/x.csv", "The folder no does not exist.\nMake it first, or choose another one."),
-        ("d.csv", "d.csv is a directory.\nName a file in it."),
+        (
+            "no/x.csv",
+            "the output `no/x.csv` lies in a folder that does not exist\nMake it first, or choose another one.",
+        ),
+        ("d.csv", "the output `d.csv` is a directory\nName a file in it."),
     ],
 )
 def test_where_nothing_can_be_written(path: str, sentence: str) -> None:

@@ -66,7 +66,7 @@ def claimed_file(path: PLACE, overwrite: bool) -> Iterator[OutputTarget]:
         If it cannot be written there.
     """
     if not isinstance(path, OutputTarget):
-        _check_target(Path(path), overwrite)
+        _format(Path(path))
     with claimed(path, overwrite=overwrite, is_file=True) as output:
         yield output
 
@@ -77,16 +77,6 @@ def _format(target: Path) -> FileFormat:
         what = f"The format of {target} cannot be told from its name."
         raise UsageError(what, f"Known extensions: {known_extensions(writing=True)}.")
     return file_format
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    _format(target)
-    if target.is_dir():
-        raise UsageError(f"{target} is a directory.", "Name a file in it.")
-    if target.exists() and not overwrite:
-        raise UsageError(f"{target} exists already.", "Allow to replace it with --overwrite, or choose another name.")
-    if not target.parent.is_dir():
-        raise UsageError(f"The folder {target.parent} does not exist.", "Make it first, or choose another one.")
 
 
 @contextmanager

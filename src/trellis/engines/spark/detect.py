@@ -29,9 +29,7 @@ def detect(query: Plannable, source: EventSource, options: RunOptions, spark: Sp
         The session for what is not a Spark frame yet.
     """
     with in_driver():
-        events, schema = described_events(
-            source, spark, options.time, options.type, options.event_id, True, options.tie_breakers
-        )
+        events, schema = described_events(source, spark, options, fields=True)
     plan = query.plan(schema, options.params, options.report_mode)
     if options.methods.algorithm == JOIN:
         return JoinedResults(plan, events, options)

@@ -77,7 +77,7 @@ class ArchiveStream(OneQueryStream):
 
     def start(self) -> None:
         """Start to read and append."""
-        with self._locking():
+        with self._locking(self.checkpoint):
             check_checkpoint(self.spark_checkpoint, self.archive.manifest.batches.get(self.name))
         self._start(self.frame, self._append)
 

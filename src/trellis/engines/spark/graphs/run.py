@@ -11,6 +11,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from trellis.engines.options import RunOptions
 from trellis.engines.spark.batch.operate import inside_schema
 from trellis.engines.spark.graphs.run_distributed import unmerged
 from trellis.engines.spark.graphs.tasks import INSTANCE, LAST, InstanceRunner, Merge, Route
@@ -70,7 +71,7 @@ def run(
         When the results are asked for: what `trellis.graphs.run` raises, wrapped in an exception of Spark's.
     """
     with in_driver():
-        events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
+        events, schema = described_events(EventSource.of(frame), None, RunOptions(time=time, event_id=event_id))
         job = make_job(events, schema, splitter, operator, merger)
         ship(events.sparkSession)
         if graphs == DISTRIBUTED:

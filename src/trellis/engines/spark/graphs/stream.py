@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
+from trellis.engines.options import RunOptions
 from trellis.engines.spark.graphs.handover import (
     OPERATORS,
     WAITING,
@@ -108,7 +109,7 @@ class GraphStream(WritingStream):
         refuse_connect(frame.sparkSession, "an operator over a stream", "")
         super().__init__(out, checkpoint, available_now)
         with in_driver():
-            events, schema = described_events(EventSource.of(frame), None, time, None, event_id)
+            events, schema = described_events(EventSource.of(frame), None, RunOptions(time=time, event_id=event_id))
             first, *self._later = parts
             self.job = make_job(events, schema, first.splitter, first.operator, first.merger)
             if self.job.shape.time_type == NAIVE and self._began_in_utc():

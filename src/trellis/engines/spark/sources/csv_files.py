@@ -84,7 +84,7 @@ def _needs_multi_line(job: FileJob) -> bool:
     """
     text = f.col("value")
     quotes = f.length(text) - f.length(f.replace(text, f.lit('"'), f.lit("")))
-    lines = job.spark.read.text([spark_path(source) for source in job.sources])
+    lines = job.spark.read.text([spark_path(source.path) for source in job.sources])
     rows = lines.groupBy(f.col("_metadata.file_path").alias("file")).agg(
         f.max((quotes % 2 == 1) | text.rlike(r"\A[\x00-\x20]+\z")).alias("odd_line"),
         f.sum(quotes).alias("quotes"),

@@ -14,6 +14,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from trellis.engines.options import RunOptions
 from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.session.session import get_session
 from trellis.engines.spark.ship.ship import ship
@@ -81,34 +82,6 @@ def input_files(events: EventFrame) -> list[str]:
     with suppress(*SPARK_ERRORS):
         return list(events.frame.inputFiles())
     return []
-
-
-def read_frames(
-    source: EventSource, spark: SparkSession | None, time: str | None, fields: bool = False, naive_text: bool = True
-) -> tuple[Frames, str]:
-    """Return events as data frames, by type where several are given, and the name of the time column.
-
-    The workers of their session are sent Trellis where they may not have it.
-
-    Parameters
-    ----------
-    source
-        The events as they were given.
-    spark
-        The session for what is no Spark frame yet.
-    time
-        The time column, if it is known; text in it becomes timestamps.
-    fields
-        Whether the fields of structs become columns: see `trellis.events.tables.with_fields`.
-    naive_text
-        Whether text in the time column of a stream becomes timestamps without a zone: its rows are still to come.
-    """
-    frames = {name: _frame(table, spark, time) for name, table in source.tables.items()}
-    frames = {name: _with_fields(frame) for name, frame in frames.items()} if fields else frames
-    first = next(iter(frames.values()))
-    ship(first.sparkSession)
-    chosen = choose_time(first.columns, time)
-    return {name: _with_readable_times(frame, chosen, naive_text) for name, frame in frames.items()}, chosen
 
 
 def _frame(data: Any, spark: SparkSession | None, time: str | None) -> DataFrame:
@@ -221,18 +194,38 @@ def _in_utc(frame: DataFrame) -> DataFrame:
 
 
 def described_events(
-    source: EventSource, spark: SparkSession | None, time: str | None, type: str | None, event_id: str | None,
-    fields: bool = False, tie_breakers: tuple[str, ...] = (), naive_text: bool = True,
-) -> tuple[DataFrame, Schema]:  # fmt: skip
-    """Return events as one frame, and what is known of their columns: see `read_frames` for `fields`, `naive_text`."""
-    frames, time = read_frames(source, spark, time, fields, naive_text)
+    source: EventSource, spark: SparkSession | None, options: RunOptions, fields: bool = False, naive_text: bool = True
+) -> tuple[DataFrame, Schema]:
+    """Return events as one frame, and what is known of their columns.
+
+    The workers of their session are sent Trellis where they may not have it.
+
+    Parameters
+    ----------
+    source
+        The events as they were given.
+    spark
+        The session for what is no Spark frame yet.
+    options
+        The options of the run: the columns of time, type and id. Text in the time column becomes timestamps.
+    fields
+        Whether the fields of structs become columns: see `trellis.events.tables.with_fields`.
+    naive_text
+        Whether text in the time column of a stream becomes timestamps without a zone: its rows are still to come.
+    """
+    frames = {name: _frame(table, spark, options.time) for name, table in source.tables.items()}
+    frames = {name: _with_fields(frame) for name, frame in frames.items()} if fields else frames
+    first = next(iter(frames.values()))
+    ship(first.sparkSession)
+    time = choose_time(first.columns, options.time)
+    frames = {name: _with_readable_times(frame, time, naive_text) for name, frame in frames.items()}
     tables = tuple(
         Table(name, {fld.name: from_spark(fld.dataType) for fld in frame.schema.fields})
         for name, frame in frames.items()
     )
-    if tables[0].type is not None and type is not None:
+    if tables[0].type is not None and options.type is not None:
         raise UsageError("types come from several tables and from a column", "Leave out one of the two.")
-    schema = with_common_types(Schema(tables, time, type, event_id, tie_breakers))
+    schema = with_common_types(Schema(tables, time, options.type, options.event_id, options.tie_breakers))
     events = union(frames)
     if tables[0].type is not None:  # decimals may have got wider
         common = {fld.name: from_spark(fld.dataType) for fld in events.schema.fields}

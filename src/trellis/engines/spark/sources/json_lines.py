@@ -35,7 +35,7 @@ def read_json(job: FileJob) -> DataFrame:
 
 def _json_schema(job: FileJob) -> t.StructType:
     reader = job.spark.read.options(mode="PERMISSIVE", allowSingleQuotes=False, columnNameOfCorruptRecord=CORRUPT)
-    inferred = reader.json([spark_path(source) for source in job.sources]).schema
+    inferred = reader.json([spark_path(source.path) for source in job.sources]).schema
     fields = [field for field in inferred if field.name != CORRUPT]
     if not fields:
         raise explanation(job, "it is empty: no objects", _ONE_A_LINE)
@@ -58,7 +58,7 @@ def _first_keys(job: FileJob) -> list[str]:
 def _json_survey(job: FileJob, texts: Sequence[str]) -> dict[str, TextKinds]:
     """Look through the lines: whether each is an object, and what the values look like that Spark takes for text."""
     line = f.col("value")
-    lines = job.spark.read.text([spark_path(source) for source in job.sources]).where(f.length(f.trim(line)) > 0)
+    lines = job.spark.read.text([spark_path(source.path) for source in job.sources]).where(f.length(f.trim(line)) > 0)
     parsed = lines.withColumn("object", f.try_parse_json(f.concat(f.lit("["), line, f.lit("]"))))
     whole = f.col("object")
     bad = (

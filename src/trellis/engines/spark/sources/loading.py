@@ -51,9 +51,9 @@ class FileJob:
         return {n: t.StringType() if n in self.text_columns else from_arrow_type(kind) for n, kind in found.items()}
 
 
-def spark_path(source: Source) -> str:
-    """Return the path as Spark wants it: absolute, and no glob."""
-    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(source.path))
+def spark_path(path: Path | str) -> str:
+    """Return a path as Spark wants it: absolute, and no glob."""
+    return "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(path))
 
 
 def load(
@@ -68,7 +68,7 @@ def load(
         by_root.setdefault(source.root, []).append(source)
     frames: list[DataFrame] = []
     for root, group in by_root.items():
-        files, names = [spark_path(source) for source in group], list(group[0].keys)
+        files, names = [spark_path(source.path) for source in group], list(group[0].keys)
         if root is None:
             frames.append((reader() if schema is None else reader().schema(schema)).load(files))
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -14,6 +13,7 @@ from pyspark.sql import types as t
 from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.sources.csv_files import unguarded
 from trellis.engines.spark.sources.frames import EventFrame
+from trellis.engines.spark.sources.loading import spark_path
 from trellis.engines.spark.sources.read import read
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.errors import DataError, UsageError
@@ -69,9 +69,7 @@ def read_stream(
         reader = reader.option("maxFilesPerTrigger", files_a_batch)
     if "://" not in directory and not _has_partitions(directory):
         reader = reader.option("recursiveFileLookup", True)  # what lies deeper would be passed over, too
-    path = (
-        directory if "://" in directory else "file://" + re.sub(r"([\\*?\[\]{}])", r"\\\1", os.path.abspath(directory))
-    )
+    path = directory if "://" in directory else spark_path(directory)
     frame = reader.format("csv" if kind == "tsv" else kind).load(path)
     if time_format is not None and isinstance(_type(declared, chosen), t.StringType):
         type_ = (known or {}).get(chosen, "")

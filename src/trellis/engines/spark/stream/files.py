@@ -53,29 +53,23 @@ class FileWriter:
         schema = pa.schema([fld.with_type(spark_type(fld.type)) for fld in first.schema])
         name = f"part-{batch}-{task_number()}-{uuid.uuid4().hex}.{self.format}"
         file = Path(self.places[query]) / FOLDERS[kind] / name
-        counted = _FileBatches(first, batches, schema)
+        rows = 0
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            for one in chain([first], batches):
+                rows += one.num_rows
+                yield from pa.Table.from_batches([one]).cast(schema).to_batches()
+
         try:
-            write_file(counted, schema, file, self.format, self.raw_csv)
+            write_file(counted(), schema, file, self.format, self.raw_csv)
             sync_file(file)  # before the log names it
         except BaseException as problem:
             file.unlink(missing_ok=True)
             if isinstance(problem, OSError):
                 raise DataError(f"the output cannot be written: {problem}") from None
             raise
-        return name, counted.rows
-
-
-class _FileBatches:
-    """Batches with the types of the file, and the number of their rows so far."""
-
-    def __init__(self, first: pa.RecordBatch, rest: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
-        self._first, self._rest, self._schema = first, rest, schema
-        self.rows = 0
-
-    def __iter__(self) -> Iterator[pa.RecordBatch]:
-        for batch in chain([self._first], self._rest):
-            self.rows += batch.num_rows
-            yield from pa.Table.from_batches([batch]).cast(self._schema).to_batches()
+        return name, rows
 
 
 def up_to(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.RecordBatch]:

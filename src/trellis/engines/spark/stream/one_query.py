@@ -1,4 +1,6 @@
-"""A stream that is one query of Spark's: its checkpoint, its locks, how it is started, waited for and stopped.
+"""Streams as queries of Spark's: how they are started, locked, waited for and stopped; and those that are one query.
+
+Of one query:
 
 checkpoint/trellis.json     what the stream is, so that no other goes on with it
 checkpoint/spark            the checkpoint of Spark
@@ -45,8 +47,53 @@ def stop_after_batch(query: Any) -> None:
     query.stop()
 
 
-class OneQueryStream:
-    """A stream that runs; `start` starts it, `wait` waits for its end, `stop` brings it.
+class RunningStream:
+    """A stream that runs, as one or more queries of Spark's, by name, and keeps others out of its directories."""
+
+    def __init__(self) -> None:
+        self.running: dict[str, Any] = {}
+        self._alone = StreamLock()
+
+    @contextmanager
+    def _locking(self, checkpoint: Path) -> Iterator[None]:
+        """Lock the checkpoint, and let others in again if what is done then fails."""
+        self._alone.take(checkpoint, f"the checkpoint {checkpoint}")
+        try:
+            yield
+        except BaseException:
+            self._alone.release()
+            raise
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
+        for name in self.running:
+            with in_driver():
+                if not self._has_ended(name, seconds):
+                    return False
+        self._alone.release()
+        return True
+
+    def _has_ended(self, name: str, seconds: float | None) -> bool:
+        return bool(self.running[name].awaitTermination(seconds)) or seconds is None
+
+    @property
+    def failure(self) -> TrellisError | BaseException | None:
+        """The error that ended the stream, if one did."""
+        for query in self.running.values():
+            problem = query.exception()
+            if problem is not None:
+                return mistake_in(problem) or problem
+        return None
+
+    def stop(self) -> None:
+        """Stop when the batches that run have ended."""
+        for query in self.running.values():
+            stop_after_batch(query)
+        self._alone.release()
+
+
+class OneQueryStream(RunningStream):
+    """A stream that is one query; `start` starts it, `wait` waits for its end, `stop` brings it.
 
     Parameters
     ----------
@@ -61,8 +108,7 @@ class OneQueryStream:
 
     def __init__(self, checkpoint: str | Path, available_now: bool) -> None:
         self.checkpoint, self.available_now = Path(checkpoint), available_now
-        self.running: Any = None
-        self._alone = StreamLock()
+        super().__init__()
 
     @property
     def spark_checkpoint(self) -> Path:
@@ -83,38 +129,9 @@ class OneQueryStream:
                     "Name another checkpoint and another output.",
                 )
 
-    @contextmanager
-    def _locking(self) -> Iterator[None]:
-        """Lock the checkpoint, and let others in again if what is done then fails."""
-        self._alone.take(self.checkpoint, f"the checkpoint {self.checkpoint}")
-        try:
-            yield
-        except BaseException:
-            self._alone.release()
-            raise
-
     def _start(self, frame: DataFrame, work: Callable[[DataFrame, int], None]) -> None:
         with in_driver():
-            self.running = started(frame, work, self.spark_checkpoint, self.available_now)
-
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
-        with in_driver():
-            ended = bool(self.running.awaitTermination(seconds)) or seconds is None
-        if ended:
-            self._alone.release()
-        return ended
-
-    @property
-    def failure(self) -> TrellisError | BaseException | None:
-        """The error that ended the stream, if one did."""
-        problem = self.running.exception()
-        return None if problem is None else mistake_in(problem) or problem
-
-    def stop(self) -> None:
-        """Stop when the batch that runs has ended."""
-        stop_after_batch(self.running)
-        self._alone.release()
+            self.running[""] = started(frame, work, self.spark_checkpoint, self.available_now)
 
 
 class WritingStream(OneQueryStream, ABC):
@@ -146,7 +163,7 @@ class WritingStream(OneQueryStream, ABC):
 
     def _take_places(self) -> None:
         """Lock the checkpoint and the output, see that they belong together, and make the output ready."""
-        with self._locking():
+        with self._locking(self.checkpoint):
             stored = self._stored()
             if stored is None:
                 self.output.check_new()

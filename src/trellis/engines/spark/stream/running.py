@@ -23,18 +23,18 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from trellis.engines.options import Plannable, RunOptions
-from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy, mistake_in
+from trellis.engines.spark.session.failures import in_driver, in_task, is_too_busy
 from trellis.engines.spark.session.masters import refuse_connect
 from trellis.engines.spark.sources.frames import described_events
 from trellis.engines.spark.split.hashing import PARTITIONS, bucket_keys, state_tasks
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
-from trellis.engines.spark.stream.one_query import started, stop_after_batch
+from trellis.engines.spark.stream.one_query import RunningStream, started
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
 from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import StateFlusher, page_name, reports_of, side_by_side
-from trellis.errors import TrellisError, UsageError
+from trellis.errors import UsageError
 from trellis.events.source import EventSource
 from trellis.events.ties import TieCount
 from trellis.language.schema import Schema, with_zones
@@ -43,7 +43,6 @@ from trellis.streams.commit_log import FLUSH
 from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.delays import delay_of
 from trellis.streams.early import EARLY, WATERMARK, check_emit
-from trellis.streams.lock import StreamLock
 from trellis.streams.query_group import QueryGroup, shared_columns
 from trellis.streams.stream_output import (
     BAD,
@@ -94,9 +93,7 @@ def detect_stream(
         raise UsageError("detect_stream takes a streaming data frame, as spark.readStream gives", "Use detect.")
     if table not in FOLDERS:
         raise UsageError(f"there is no table `{table}`", f"Tables are {', '.join(FOLDERS)}.")
-    events, schema = described_events(
-        EventSource.of(frame), None, run.time, run.type, run.event_id, True, run.tie_breakers
-    )
+    events, schema = described_events(EventSource.of(frame), None, run, fields=True)
     (one,) = standing_queries({"query": query}, schema, run, emit)
     group = QueryGroup((one,), _telling_timeouts([one]) if table == TIMEOUTS else frozenset())
     keys = bucket_keys(events.sparkSession)
@@ -210,7 +207,7 @@ class Totals:
     unlisted: int = 0
 
 
-class Stream:
+class Stream(RunningStream):
     """Standing queries that run; `start` starts them, `wait` waits for their end, `stop` brings it."""
 
     def __init__(
@@ -222,14 +219,12 @@ class Stream:
         self.session, self.options = session, options
         self.totals = Totals()
         self._lock = threading.Lock()
-        self._alone = StreamLock()
+        super().__init__()
         self.checkpoint = Checkpoint.at(options.checkpoint)
         with in_driver():
-            self.events, schema = described_events(
-                EventSource.of(frame), session, run.time, run.type, run.event_id, tie_breakers=run.tie_breakers,
-                naive_text=self.checkpoint.naive,
-            )  # fmt: skip
-            schema = schema if self.checkpoint.naive else with_zones(schema)
+            naive = self.checkpoint.naive
+            self.events, schema = described_events(EventSource.of(frame), session, run, naive_text=naive)
+            schema = schema if naive else with_zones(schema)
             self.queries = standing_queries(queries, schema, run, options.emit)
         columns = {fld.name: fld.dataType.simpleString() for fld in self.events.schema.fields}
         self._known = set(self.checkpoint.queries)
@@ -239,7 +234,6 @@ class Stream:
         self.checkpoint.columns |= columns
         self.groups = _query_groups(self.queries, _telling_timeouts(self.queries) if options.timeouts else frozenset())
         self.outputs = {one.name: StreamOutput(self._directory(one)) for one in self.queries}
-        self.running: dict[str, Any] = {}
         self._events: dict[str, int] = {}
         self._ties: dict[str, TieCount] = {}
         self._told_of_ties = False
@@ -275,8 +269,7 @@ class Stream:
     def _take_places(self) -> None:
         """Lock the checkpoint and the outputs, see that they belong together, and make the outputs ready."""
         checkpoint = self.checkpoint
-        self._alone.take(checkpoint.directory, f"the checkpoint {checkpoint.directory}")
-        try:
+        with self._locking(checkpoint.directory):
             if set(Checkpoint.at(self.options.checkpoint).queries) != self._known:
                 raise UsageError(
                     f"another process has changed the checkpoint {checkpoint.directory} meanwhile", "Start again."
@@ -296,9 +289,6 @@ class Stream:
             for name, group in self.groups.items():
                 for one in group.queries:
                     check_checkpoint(checkpoint.directory / name, self.outputs[one.name].last_batch())
-        except BaseException:
-            self._alone.release()
-            raise
 
     def _start(self, name: str, group: QueryGroup) -> Any:
         keys, options = self.checkpoint.buckets[name], self.options
@@ -360,40 +350,16 @@ class Stream:
             self._told_of_ties = True
         ties.warn(self.groups[group].schema)
 
-    def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, or for so long; return whether it has ended. Raise what went wrong."""
-        for name in self.running:
-            with in_driver():
-                if not self._has_ended(name, seconds):
-                    return False
-        self._alone.release()
-        return True
-
     def _has_ended(self, name: str, seconds: float | None) -> bool:
         """Wait for the end of a group; start it again where it is, if a busy machine was too slow for Spark."""
         while True:
             try:
-                return bool(self.running[name].awaitTermination(seconds)) or seconds is None
+                return super()._has_ended(name, seconds)
             except StreamingQueryException as problem:
                 if not is_too_busy(problem) or self._restarts >= RESTARTS:
                     raise
                 self._restarts += 1
                 self.running[name] = self._start(name, self.groups[name])
-
-    @property
-    def failure(self) -> TrellisError | BaseException | None:
-        """The error that ended the stream, if one did."""
-        for query in self.running.values():
-            problem = query.exception()
-            if problem is not None:
-                return mistake_in(problem) or problem
-        return None
-
-    def stop(self) -> None:
-        """Stop when the batches that run have ended."""
-        for query in self.running.values():
-            stop_after_batch(query)
-        self._alone.release()
 
     def flush(self) -> None:
         """Decide the rest: the input has ended. What this writes is taken back when the stream goes on."""
