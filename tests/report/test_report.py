@@ -65,10 +65,10 @@ def test_a_file_is_not_replaced_by_accident(tmp_path: Path) -> None:
     trends = QUERY.detect(pa.table(EVENTS), event_id="id")
     file = tmp_path / "report.html"
     trends.report(file)
-    with pytest.raises(trellis.UsageError, match="exists already"):
+    with pytest.raises(trellis.UsageError, match="exists"):
         trends.report(file)
     trends.report(file, overwrite=True)
-    with pytest.raises(trellis.UsageError, match="there is no directory"):
+    with pytest.raises(trellis.UsageError, match="lies in a folder that does not exist"):
         trends.report(tmp_path / "none" / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
 
@@ -81,7 +81,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     done = run_local("report", text, file, "--event-id", "id", "--out", out)
     assert (done.code, done.out) == (0, f"written: {out}\n"), done.err
     assert len(data_of(out.read_text())["rows"]) == 2
-    assert_mistake(run_local("report", text, file, "--out", out), "exists already", "--overwrite")
+    assert_mistake(run_local("report", text, file, "--out", out), "exists", "--overwrite")
 
 
 def test_the_same_on_spark(spark: SparkSession) -> None:

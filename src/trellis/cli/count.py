@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli import options as o
-from trellis.cli.console import Step, out, progress
+from trellis.cli.console import Step, out
 from trellis.cli.queries import read_query
-from trellis.cli.running import RunRequest, Stopwatch, running, total_of
+from trellis.cli.running import RunRequest, Stopwatch, running_into, total_of
 from trellis.cli.show import plural, print_rows
 from trellis.cli.summary import Summary, query_text, rows_as_json
 
@@ -33,15 +33,9 @@ def count(
 
 
 def run_count(request: RunRequest, output: o.OutputOptions) -> None:
-    """Do what `trellis count` was request."""
-    from trellis.cli.output import claimed_target
-
+    """Run the request of `trellis count`."""
     clock = Stopwatch()
-    with (
-        claimed_target(output, request.events) as target,
-        progress(output.shows_progress) as step,
-        running(request, step) as trends,
-    ):
+    with running_into(request, output) as (trends, target, step):
         summary, counted, aggregated = _counted(trends, output, target, step, clock)
     if output.json:
         rows = {"counts": rows_as_json(counted)}

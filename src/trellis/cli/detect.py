@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trellis.cli import options as o
-from trellis.cli.console import Step, out, progress
+from trellis.cli.console import Step, out
 from trellis.cli.queries import read_query
-from trellis.cli.running import RunRequest, Stopwatch, listed_size, running
+from trellis.cli.running import RunRequest, Stopwatch, listed_size, running_into
 from trellis.cli.show import number, plural, print_rows
 from trellis.cli.summary import Summary, query_text, rows_as_json
 from trellis.limits import DEFAULT_MAX_TRENDS
@@ -53,15 +53,9 @@ def detect(
 
 
 def run_detect(request: RunRequest, output: o.OutputOptions) -> None:
-    """Do what `trellis detect` was request."""
-    from trellis.cli.output import claimed_target
-
+    """Run the request of `trellis detect`."""
     clock = Stopwatch()
-    with (
-        claimed_target(output, request.events) as target,
-        progress(output.shows_progress) as step,
-        running(request, step) as trends,
-    ):
+    with running_into(request, output) as (trends, target, step):
         summary, rows = _output_and_summary(trends, output, target, step, clock)
     if output.json:
         summary.print_json(**_json_rows(rows, summary, bool(trends.plan.bound.aggregates)))

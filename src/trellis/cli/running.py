@@ -9,13 +9,13 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from trellis.cli.console import Step
+from trellis.cli.console import Step, progress
 from trellis.cli.engine import chosen_engine, started
 from trellis.cli.events import check_given, check_paths, read_events
-from trellis.cli.options import EngineOptions, EventOptions
+from trellis.cli.options import EngineOptions, EventOptions, OutputOptions
 from trellis.cli.text_columns import text_columns, words_beside
 from trellis.digits import number_of
-from trellis.errors import warn
+from trellis.errors import UsageError, warn
 from trellis.language.bound import BoundQuery, Column, Operation, Value, columns_of
 from trellis.language.schema import Kind
 from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from trellis.api.query import Query
+    from trellis.io.outputs import OutputTarget
     from trellis.language.syntax import QuerySyntax
 
 LOOKED_AT = 1000  # rows that tell whether a column holds numbers
@@ -62,6 +63,39 @@ def running(request: RunRequest, step: Step) -> Iterator[Any]:
         warn_of_text_order(trends.plan.bound)
         warn_of_numbers(request.query.syntax, data)
         yield trends
+
+
+@contextmanager
+def running_into(request: RunRequest, output: OutputOptions) -> Iterator[tuple[Any, OutputTarget | None, Step]]:
+    """Yield the trends of a query, the output that they go to, and what tells how far it is."""
+    with (
+        claimed_target(output, request.events) as target,
+        progress(output.shows_progress) as step,
+        running(request, step) as trends,
+    ):
+        yield trends, target, step
+
+
+@contextmanager
+def claimed_target(output: OutputOptions, events: EventOptions) -> Iterator[OutputTarget | None]:
+    """Claim the directory of `--out`, if there is one, and refuse it where it must not be written.
+
+    A task of Spark's may go on for a moment after Ctrl-C and write into the hidden directory of the output, so the
+    claim ends, and the directory goes, after the engine has stopped.
+    """
+    if output.out is None:
+        if output.overwrite:
+            raise UsageError("--overwrite is for --out", "Name the directory to write with --out.")
+        if output.raw_csv:
+            raise UsageError("--raw-csv is for --out", "Name the directory to write with --out.")
+        yield None
+        return
+    from trellis.io.outputs import claimed
+    from trellis.io.results import check_format
+
+    check_format(output.format, output.raw_csv)
+    with claimed(output.out, overwrite=output.overwrite, inputs=events.named) as target:
+        yield target
 
 
 def warn_of_text_order(bound: BoundQuery) -> None:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from html import escape
 from itertools import pairwise
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -16,8 +15,8 @@ from trellis.api.explanation import explanation_of_results
 from trellis.api.notebook import automaton_svg, highlighted
 from trellis.arguments import whole_number
 from trellis.digits import number_text
-from trellis.errors import UsageError
 from trellis.events.columns.types import from_arrow, plain_value
+from trellis.io.outputs import claimed
 from trellis.language.printer import to_query_text
 from trellis.report.page import page_text
 from trellis.report.parts import measure_of
@@ -50,17 +49,8 @@ def write_report(results: Any, path: str | os.PathLike[str], most: int = MOST_TR
     UsageError
         If the file exists, or its directory does not.
     """
-    file = Path(path)
-    if file.exists() and not overwrite:
-        raise UsageError(
-            f"{file} exists already", "Name another file, or replace it with overwrite=True or --overwrite."
-        )
-    if not file.parent.is_dir():
-        raise UsageError(f"there is no directory {file.parent} to write the report into")
-    text = report_text(results, whole_number(most, "the number of trends"))
-    hidden = file.with_name(f".{file.name}.part")
-    hidden.write_text(text, encoding="utf-8")
-    hidden.replace(file)
+    with claimed(path, overwrite=overwrite, is_file=True) as output, output.replacing() as file:
+        file.write_text(report_text(results, whole_number(most, "the number of trends")), encoding="utf-8")
 
 
 def report_text(results: Any, most: int = MOST_TRENDS) -> str:

@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, PartitioningColumn
 
 from trellis.engines.spark.ship.ship import ship
+from trellis.engines.spark.sources.loading import quoted
 from trellis.errors import DataError, UsageError
 from trellis.events.tables import with_fields, with_readable_times
 from trellis.language.bound import BoundQuery
@@ -79,7 +80,7 @@ class DetectTable:
         return TableFunctionAnswer(
             schema=from_arrow_schema(found.schema),
             withSinglePartition=not bound.partition,
-            partitionBy=[PartitioningColumn(_quoted(name)) for name, _ in bound.partition],
+            partitionBy=[PartitioningColumn(quoted(name)) for name, _ in bound.partition],
             query=text, options=options, columns=table.dataType.json(),
         )  # fmt: skip
 
@@ -116,7 +117,7 @@ def _without_zone(times: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     if times.type.tz is not None and times.null_count < len(times):
         raise DataError(
             f"the column `{name}` is text that tells a zone, which {NAME} cannot know when SQL is planned",
-            f"Write TABLE(SELECT CAST({_quoted(name)} AS TIMESTAMP) AS {_quoted(name)}, ... FROM ...).",
+            f"Write TABLE(SELECT CAST({quoted(name)} AS TIMESTAMP) AS {quoted(name)}, ... FROM ...).",
         )
     return times.cast(pa.timestamp("us"))
 
@@ -146,7 +147,3 @@ def _check(bound: BoundQuery) -> None:
             f"{NAME} runs in each partition by itself; ORDER BY, LIMIT and OFFSET of the query are about all of them",
             "Leave them out of the query, and write those of SQL around it.",
         )
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -12,6 +12,7 @@ import shutil
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -28,6 +29,7 @@ from trellis.archive.growth import ArchivePlan, commit, number_too_late, split_n
 from trellis.archive.store import Manifest, making
 from trellis.engines.spark.batch.sink import REPORT, report, reports_in, task_number
 from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.engines.spark.sources.loading import quoted
 from trellis.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -130,52 +132,43 @@ def append(frame: DataFrame, archive: Archive, step: Progress) -> Manifest:
         return _settled(whole, archive, staging, staged, step)
 
 
-class _staging:
-    """Cuts events into sorted chunks in a directory that goes away in the end."""
+@contextmanager
+def _staging(
+    frame: DataFrame, directory: Path, schema: pa.Schema, order: tuple[str, str | None, Sequence[str]], step: Progress
+) -> Iterator[tuple[Path, list[SortedChunk]]]:
+    """Cut events into sorted chunks in a directory that goes away in the end."""
+    path = directory / f"staged-{uuid.uuid4().hex}"
+    path.mkdir(parents=True)
+    try:
+        yield path, _staged(frame, path, schema, order, step)
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
 
-    def __init__(
-        self, frame: DataFrame, directory: Path, schema: pa.Schema, order: tuple[str, str | None, Sequence[str]],
-        step: Progress,
-    ) -> None:  # fmt: skip
-        self.frame, self.schema, self.step = frame, schema, step
-        self.time, self.event_id, self.tie_breakers = order
-        self.path = directory / f"staged-{uuid.uuid4().hex}"
 
-    def __enter__(self) -> tuple[Path, list[SortedChunk]]:
-        self.path.mkdir(parents=True)
-        try:
-            return self.path, self._staged()
-        except BaseException:
-            shutil.rmtree(self.path, ignore_errors=True)
-            raise
-
-    def _staged(self) -> list[SortedChunk]:
-        frame, session = self.frame, self.frame.sparkSession
-        with in_driver():
-            self.step("counting")
-            number = frame.count()
-            if not number:
-                return []
-            tasks = int(session.conf.get("spark.sql.shuffle.partitions") or 1)
-            self.step(f"sorting {number:,} events")
-            cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), quoted(self.time))
-            work = SortAndWrite(
-                str(self.path.absolute()), self.schema, self.time, self.event_id, tuple(self.tie_breakers)
-            )
-            files = reports_in(cut.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
-        found: list[SortedChunk] = []
-        first = 0
-        for file in sorted(files, key=lambda file: file["place"]):
-            found.append(SortedChunk(file["name"], first, file["rows"]))
-            first += file["rows"]
-        if first != number:
-            raise UsageError(
-                f"the events are not the same each time they are read: {number:,}, then {first:,}", "Write them first."
-            )
-        return found
-
-    def __exit__(self, *_: object) -> None:
-        shutil.rmtree(self.path, ignore_errors=True)
+def _staged(
+    frame: DataFrame, path: Path, schema: pa.Schema, order: tuple[str, str | None, Sequence[str]], step: Progress
+) -> list[SortedChunk]:
+    time, event_id, tie_breakers = order
+    with in_driver():
+        step("counting")
+        number = frame.count()
+        if not number:
+            return []
+        tasks = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1)
+        step(f"sorting {number:,} events")
+        cut = frame.repartitionByRange(max(tasks, -(-number // CHUNK)), quoted(time))
+        work = SortAndWrite(str(path.absolute()), schema, time, event_id, tuple(tie_breakers))
+        files = reports_in(cut.mapInArrow(work, from_arrow_schema(REPORT)).toArrow())
+    found: list[SortedChunk] = []
+    first = 0
+    for file in sorted(files, key=lambda file: file["place"]):
+        found.append(SortedChunk(file["name"], first, file["rows"]))
+        first += file["rows"]
+    if first != number:
+        raise UsageError(
+            f"the events are not the same each time they are read: {number:,}, then {first:,}", "Write them first."
+        )
+    return found
 
 
 def _reader(
@@ -215,7 +208,7 @@ def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Sor
     new = manifest.next()
     files: list[dict[str, Any]] = []
     if chosen:
-        step(f"filters of {plural(len(chosen))}")
+        step(f"filters of {len(chosen):,} chunk{'' if len(chosen) == 1 else 's'}")
         named = Manifest(**{**vars(manifest), "generation": new.generation})
         work = ChunkWriter(str(archive.directory.absolute()), str(staging.absolute()), tuple(chosen), named)
         with in_driver():
@@ -226,13 +219,3 @@ def _settled(frame: DataFrame, archive: Archive, staging: Path, staged: list[Sor
     step("joining")
     chunks = (Chunk.load(staging / file["chunk"]) for file in files)
     return commit(archive.directory, new, archive.stored, archive.tree, chunks, parts, held)
-
-
-def quoted(name: str) -> str:
-    """Return the name of a column as Spark takes it, whatever is in it."""
-    return "`" + name.replace("`", "``") + "`"
-
-
-def plural(number: int) -> str:
-    """Return a number of chunks."""
-    return f"{number:,} chunk" + ("" if number == 1 else "s")

@@ -17,9 +17,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from trellis.archive.archive import Archive
-from trellis.engines.spark.archive.build import quoted
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.session.masters import refuse_connect
+from trellis.engines.spark.sources.loading import quoted
 from trellis.engines.spark.stream.checkpoint import unreadable
 from trellis.engines.spark.stream.one_query import OneQueryStream
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files

@@ -95,7 +95,12 @@ def with_key_times(job: FileJob, frame: DataFrame) -> DataFrame:
 
 def column_of(name: str) -> Column:
     """Return a column by its name, whatever signs are in it."""
-    return f.col("`" + name.replace("`", "``") + "`")
+    return f.col(quoted(name))
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 @contextmanager
