@@ -369,6 +369,5 @@ def _span_limit(bound: BoundQuery) -> SpanLimit | None:
     if window.slide is None:
         return SpanLimit(size)
     slide = window.slide if isinstance(window.slide, int) else float(window.slide)
-    assert bound.schema is not None
-    doubles = DoubleWindows(window.size, window.slide) if bound.schema.time_type.kind is Kind.DOUBLE else None
+    doubles = DoubleWindows(window.size, window.slide) if bound.known_schema.time_type.kind is Kind.DOUBLE else None
     return SpanLimit(size, slide, doubles=doubles)

@@ -87,8 +87,7 @@ class FeatureArrivals:
 
     def _times(self, bound: BoundQuery, table: pa.Table) -> tuple[NDArray[Any], int | float]:
         """Return the times of events as numbers, and how far apart those of one trend can be."""
-        assert bound.schema is not None
-        readable, time = with_readable_times({None: table}, bound.schema.time)
-        clock = Clock(bound.window, bound.schema.time_type)
+        readable, time = with_readable_times({None: table}, bound.known_schema.time)
+        clock = Clock(bound.window, bound.known_schema.time_type)
         assert time is not None
         return clock.numbers(column_of(readable[None], time)), clock.size

@@ -304,6 +304,12 @@ class BoundQuery:
     made: MadeOnce = field(default_factory=MadeOnce, init=False, repr=False, compare=False)
 
     @property
+    def known_schema(self) -> Schema:
+        """The schema of the events, of a query that is bound to some."""
+        assert self.schema is not None
+        return self.schema
+
+    @property
     def inside_not(self) -> frozenset[str]:
         """The variables and labels of patterns that a NOT forbids as a whole."""
         return frozenset().union(*(one.variables for one in self.absent_patterns))

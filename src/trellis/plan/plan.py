@@ -72,8 +72,7 @@ class Plan:
 
 def with_all_columns(plan: Plan) -> Plan:
     """Return the plan, reading every column of the events that has a type conditions can use."""
-    assert plan.bound.schema is not None
-    tables = plan.bound.schema.tables
+    tables = plan.bound.known_schema.tables
     names = dict.fromkeys(n for table in tables for n, t in table.columns.items() if t.kind is not Kind.OTHER)
     return replace(plan, columns=tuple(dict.fromkeys([*plan.columns, *names])))
 

@@ -53,9 +53,8 @@ def _named_alone(plan: Plan, what: str, items: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except QueryError as error:
-        assert plan.bound.schema is not None
         names = [v.name for v in plan.bound.variables if not v.absent]
-        columns = {name for table in plan.bound.schema.tables for name in table.columns}
+        columns = {name for table in plan.bound.known_schema.tables for name in table.columns}
         place = error.text[error.start : error.end].strip().strip("`")
         item = next((item for item in items if re.search(rf"\b{re.escape(place)}\b", item)), ", ".join(items))
         hint = re.sub(r" in column \d+", "", error.hint or "") or None

@@ -61,8 +61,7 @@ class Calendar:
     """
 
     def __init__(self, bound: BoundQuery, early: bool = False) -> None:
-        assert bound.schema is not None
-        self.line = TimeLine(bound.schema.time_type, bound.window)
+        self.line = TimeLine(bound.known_schema.time_type, bound.window)
         self.early, self._whole = early, bound.window.kind is WindowKind.WHOLE
         self.sliding = bound.window.kind is WindowKind.SLIDING
         self.size, self.slide = self.line.clock.size, self.line.clock.slide

@@ -99,21 +99,19 @@ class StandingQuery:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns of events that are held for it."""
-        schema = self.bound.schema
-        assert schema is not None
+        schema = self.bound.known_schema
         return tuple(name for name in self.plan.columns if not (self.without_ids and name == schema.event_id))
 
 
 def check_standing_query(bound: BoundQuery) -> None:
     """Refuse a query over a stream whose results would never be decided."""
-    assert bound.schema is not None
     window = bound.window.kind
     if window is WindowKind.WHOLE:
         raise UsageError(
             "a stream has no end, and the query has no WITHIN, so nothing would ever be decided",
             "Add WITHIN, such as `WITHIN 10 minutes SLIDE 1 minute`.",
         )
-    if bound.schema.event_id is None:
+    if bound.known_schema.event_id is None:
         raise UsageError("the events of a stream need an id", "Name its column with event_id= or --event-id.")
     if window is WindowKind.SPAN:
         for clause, there in (
@@ -164,10 +162,12 @@ def partition_key(values: tuple[Any, ...]) -> str:
 
 def windows_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the table `_windows`."""
-    assert bound.schema is not None
     fields = [*lead_schema(bound)]
     if bound.window.kind is WindowKind.SPAN:
-        fields += [pa.field("start_time", arrow_type(bound.schema.time_type)), pa.field("event", id_arrow_type(bound))]
+        fields += [
+            pa.field("start_time", arrow_type(bound.known_schema.time_type)),
+            pa.field("event", id_arrow_type(bound)),
+        ]
     fields += [pa.field("count", COUNT), pa.field("count_text", pa.string()), pa.field("listed", pa.bool_())]
     return pa.schema(fields if bound.window.kind is WindowKind.SPAN else [*fields, pa.field("late", pa.int64())])
 
@@ -193,8 +193,7 @@ def close(
     ranks
         Under a span, the counters of results by `partition_key`, which count those that come.
     """
-    schema = query.bound.schema
-    assert schema is not None
+    schema = query.bound.known_schema
     calendar = Calendar(query.bound)
     plan, prepared = held.prepared(query, calendar, *calendar.reach(before, now))
     events = calendar.restricted(prepared.events, before, now, since)
@@ -385,10 +384,12 @@ class _DecidedResults:
     def _report_start(self, maker: RowMaker, group: int, first: int, count: int) -> None:
         schema = windows_schema(self.plan.bound)
         bound = self.plan.bound
-        assert bound.schema is not None
         time, event = (
             pa.array(column.slice(first, 1).to_pylist(), schema.field(name).type)
-            for name, column in (("start_time", self.events.columns[bound.schema.time]), ("event", self.events.ids))
+            for name, column in (
+                ("start_time", self.events.columns[bound.known_schema.time]),
+                ("event", self.events.ids),
+            )
         )
         columns = [*maker.lead(np.array([group])), time, event, *count_columns([count]), pa.array([False])]
         self.windows.append(pa.Table.from_arrays(columns, schema=schema))

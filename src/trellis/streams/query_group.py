@@ -37,9 +37,7 @@ class QueryGroup:
     @property
     def schema(self) -> Schema:
         """The schema of the events."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
-        return schema
+        return self.queries[0].bound.known_schema
 
     @property
     def time(self) -> str:
@@ -49,9 +47,7 @@ class QueryGroup:
     @cached_property
     def line(self) -> TimeLine:
         """The time line of the events themselves."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
-        return TimeLine(schema.time_type)
+        return TimeLine(self.schema.time_type)
 
     def __post_init__(self) -> None:
         _ = self._beginnings  # tasks cannot plan: workers have no parser
@@ -113,10 +109,8 @@ class QueryGroup:
 
     def readable(self, table: pa.Table) -> NDArray[np.bool_]:
         """Return which events have a time, what breaks ties, and an id."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
         good = np.ones(table.num_rows, np.bool_)
-        for _, name in schema.required:
+        for _, name in self.schema.required:
             own = readable(table[name])
             if own is not None:
                 good &= own.to_numpy(zero_copy_only=False)
@@ -139,8 +133,7 @@ def bucket_columns(one: StandingQuery) -> tuple[str, ...]:
 
 def shared_columns(one: StandingQuery) -> dict[str, Any]:
     """Return the columns that queries must have in common to share their events, as plain data."""
-    schema = one.bound.schema
-    assert schema is not None
+    schema = one.bound.known_schema
     ties = {"tie_breakers": list(schema.tie_breakers)} if schema.tie_breakers else {}
     return ties | {
         "time": schema.time,

@@ -139,8 +139,7 @@ class SharedWork:
         self, query: StandingQuery, calendar: Calendar, low: Number, high: Number
     ) -> tuple[Plan, PreparedEvents]:
         """Return the slice of a query's events from one time to another, and the plan that reads it."""
-        schema = query.bound.schema
-        assert schema is not None
+        schema = query.bound.known_schema
         plan, event_id = query.plan, schema.event_id
         numbered = query.without_ids and event_id is not None
         if numbered:

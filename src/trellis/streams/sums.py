@@ -75,9 +75,8 @@ class TrendSums:
         self.kinds, self.every = _kinds(query.bound), query.bound.report is Report.ANY
         self.summed = [name for name, what in self.kinds if what == "sum"]
         self.extremes = [n.output for n in query.bound.aggregates if n.output.function in ("MIN", "MAX")]
-        assert query.bound.schema is not None
         read = {c.name: None for condition in query.plan.adjacent for c in columns_of(condition.value)}
-        self.read = list(read) or [query.bound.schema.time]
+        self.read = list(read) or [query.bound.known_schema.time]
         self.units: dict[str, Fraction] = {}  # that sums are whole numbers of; those of doubles become finer
         self.bits = 1  # of the largest weight
         nothing = np.zeros((0, len(self.kinds), 1), np.uint64)
@@ -112,8 +111,7 @@ class TrendSums:
 
         Events up to the time `since` were not all seen; the windows that they are in are left out.
         """
-        schema = self.query.bound.schema
-        assert schema is not None
+        schema = self.query.bound.known_schema
         times = self.calendar.line.numbers(events, schema.time)
         windows = ceil(self.calendar.size / self.calendar.slide)
         most = max(FEWEST, AT_ONCE // (windows * len(self.kinds) * self.ended.shape[2]))
@@ -417,8 +415,7 @@ class TrendSums:
 
 def with_numbers(query: StandingQuery, table: pa.Table) -> tuple[Plan, pa.Table]:
     """Return events without ids with their places for ids, and the plan that reads these."""
-    schema = query.bound.schema
-    assert schema is not None
+    schema = query.bound.known_schema
     assert schema.event_id is not None
     numbered = table.select(query.columns).append_column(schema.event_id, pa.array(np.arange(table.num_rows)))
     return replace(query.plan, columns=(*query.columns, schema.event_id)), numbered

@@ -40,8 +40,7 @@ class _NoPages:
 
 def timeouts_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the table `_timeouts`."""
-    assert bound.schema is not None
-    time = arrow_type(bound.schema.time_type)
+    time = arrow_type(bound.known_schema.time_type)
     return pa.schema(
         [
             *lead_schema(bound), ("start_time", time), ("end_time", time), ("matched", pa.string()),

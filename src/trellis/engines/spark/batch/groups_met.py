@@ -63,8 +63,9 @@ class GroupCollector:
     """
 
     def __init__(self, bound: BoundQuery, partition: Sequence[str]) -> None:
-        assert bound.schema is not None
-        self.clock = Clock(bound.window, bound.schema.time_type) if bound.window.kind is WindowKind.SLIDING else None
+        self.clock = (
+            Clock(bound.window, bound.known_schema.time_type) if bound.window.kind is WindowKind.SLIDING else None
+        )
         self.partition = list(partition)
         self.ties = TieCount()
         self._windows: list[np.ndarray] = []

@@ -168,8 +168,7 @@ def _of_type(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
 def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     """Return the slice of a table of whole groups; `length` is the number of windows in a window batch."""
     bound = plan.bound
-    assert bound.schema is not None
-    clock = Clock(bound.window, bound.schema.time_type)
+    clock = Clock(bound.window, bound.known_schema.time_type)
     columns = {n: normalise(table[c], from_arrow(table[c].type)) for n, c in row_names(plan).items()}
     usable = np.ones(table.num_rows, np.bool_)
     if USABLE in table.column_names:
@@ -182,8 +181,8 @@ def make_slice(plan: Plan, table: pa.Table, length: int = 1) -> Slice:
     )
     given = table[ID] if ID in table.column_names else pa.array(np.arange(table.num_rows))  # these are not shown
     ids = normalise(given, from_arrow(given.type))
-    if bound.schema.event_id is not None:
-        _refuse_repeated(ids, bounds, windows, bound.schema.event_id)
+    if bound.known_schema.event_id is not None:
+        _refuse_repeated(ids, bounds, windows, bound.known_schema.event_id)
     groups, until = make_groups(bound, clock, times, bounds, windows)
     ties = [normalise(table[c], from_arrow(table[c].type)) for c in order_of_time(bound)[1:]]
     return Slice(columns, ids, times, usable, bounds, groups, until, order=tie_order(times, ties))

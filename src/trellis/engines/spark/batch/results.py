@@ -115,8 +115,7 @@ class SparkResults(Results):
         bound = self.plan.bound
         if bound.window.kind is not WindowKind.SLIDING:
             return 1
-        assert bound.schema is not None
-        return windows_at_once(Clock(bound.window, bound.schema.time_type))
+        return windows_at_once(Clock(bound.window, bound.known_schema.time_type))
 
     def _variant(self, plan: Plan) -> SparkResults:
         """Return the same results with other output."""
@@ -127,8 +126,7 @@ class SparkResults(Results):
 
     def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
         """Return the events of a partition: see `Results.partition_events`."""
-        schema = self.plan.bound.schema
-        assert schema is not None
+        schema = self.plan.bound.known_schema
         events = self._events
         for name, value in partition.items():
             events = events.where(events.column(name).eqNullSafe(f.lit(value)))
@@ -164,8 +162,7 @@ class SparkResults(Results):
         table, reports = unpacked_answer(rows, schema)
         met = groups_met(reports, bool(names))
         if "facts" not in self._known and met.ties is not None:
-            assert plan.bound.schema is not None
-            met.ties.warn(plan.bound.schema)
+            met.ties.warn(plan.bound.known_schema)
         self._known["facts"] = read.facts(met)
         return table
 
@@ -274,8 +271,7 @@ class SparkResults(Results):
 
     def _lazy_work(self, plan: Plan, what: str) -> Work:
         """Return the work of a frame that users run themselves: its tasks tell the driver of ties."""
-        schema = plan.bound.schema
-        assert schema is not None
+        schema = plan.bound.known_schema
         told = "facts" in self._known
         return replace(self._work(plan, what), ties=None if told else watch_ties(self._session, schema))
 

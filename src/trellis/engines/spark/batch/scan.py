@@ -99,8 +99,6 @@ class Scan:
 
     def _refuse_bad_rows(self) -> None:
         """Raise the error that says how many rows are bad and shows one; this reads the events again."""
-        schema = self.bound.schema
-        assert schema is not None
         for role, name in _roles(self.bound):
             bad = ~readable(self.events, name)
             with in_driver():
@@ -162,9 +160,7 @@ def readable(events: EventFrame, name: str) -> Column:
 
 
 def _roles(bound: BoundQuery) -> list[tuple[str, str]]:
-    schema = bound.schema
-    assert schema is not None
-    return schema.required
+    return bound.known_schema.required
 
 
 def _all_readable(bound: BoundQuery, events: EventFrame) -> Column:
@@ -193,9 +189,8 @@ def _checks(bound: BoundQuery, events: EventFrame) -> list[Column]:
     """Return the numbers that are observed: of rows, of bad rows, and of rows that have the types of variables."""
     checks = [f.count(f.lit(1)).alias("rows"), f.count_if(~_all_readable(bound, events)).alias("bad")]
     for i, type_ in _typed_variables(bound).items():
-        assert bound.schema is not None
-        assert bound.schema.type_column is not None
-        types = events.column(bound.schema.type_column)
+        assert bound.known_schema.type_column is not None
+        types = events.column(bound.known_schema.type_column)
         same, alike = types == f.lit(type_), f.lower(types) == f.lit(type_.lower())
         checks += [f.count_if(same).alias(f"typed{i}"), f.collect_set(f.when(alike & ~same, types)).alias(f"alike{i}")]
     return checks
@@ -205,9 +200,8 @@ def _warn_of_types(bound: BoundQuery, row: dict[str, Any]) -> None:
     variables = _typed_variables(bound)
     missing = [type_ for i, type_ in variables.items() if not row[f"typed{i}"]]
     if row["rows"] and missing:
-        assert bound.schema is not None
         alike = [type_ for i in variables for type_ in row[f"alike{i}"]]
-        warn_of_types(str(bound.schema.type_column), list(variables.values()), missing, alike)
+        warn_of_types(str(bound.known_schema.type_column), list(variables.values()), missing, alike)
 
 
 def _metrics(seen: Observation) -> dict[str, Any]:

@@ -28,10 +28,9 @@ def shuffles(plan: Plan, length: int) -> str:
 
 def _copies(plan: Plan, length: int) -> str:
     bound = plan.bound
-    assert bound.schema is not None
     if bound.window.kind is not WindowKind.SLIDING:
         return "each event once"
-    clock = Clock(bound.window, bound.schema.time_type)
+    clock = Clock(bound.window, bound.known_schema.time_type)
     if not clock.overlaps:
         return "each event once: windows do not overlap"
     held = float(clock.size) / float(clock.slide)

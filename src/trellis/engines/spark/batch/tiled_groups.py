@@ -99,8 +99,7 @@ class TiledGroups:
 
     def _refuse_repeated(self, rows: DataFrame) -> None:
         """Refuse an id that occurs twice."""
-        schema = self.work.plan.bound.schema
-        assert schema is not None
+        schema = self.work.plan.bound.known_schema
         if schema.event_id is None:
             return
         often = rows.groupBy(ID).count().where(f.col("count") > f.lit(1))

@@ -64,10 +64,9 @@ class SomeVariable(RowFilter):
         from trellis.events.variables import usable_events
 
         bound = self.plan.bound
-        assert bound.schema is not None
         needed = {c.name: c.type for condition in self.plan.constant for c in columns_of(condition.value)}
         columns = {name: normalise(batch.column(self.names[name]), type_) for name, type_ in needed.items()}
-        type_name = bound.schema.type_column
+        type_name = bound.known_schema.type_column
         if type_name is not None and type_name not in columns:
             column = batch.column(self.names[type_name])
             columns[type_name] = normalise(column, from_arrow(column.type))

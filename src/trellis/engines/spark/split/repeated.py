@@ -26,8 +26,7 @@ class FirstOfIds:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Take sorted rows and give those that are kept."""
         bound = self.plan.bound
-        assert bound.schema is not None
-        clock = Clock(bound.window, bound.schema.time_type)
+        clock = Clock(bound.window, bound.known_schema.time_type)
         with in_task():
             for table in whole_groups(batches, self.keys):
                 bounds = np.concatenate([group_begins(table, self.keys), [table.num_rows]])

@@ -82,8 +82,7 @@ class Split:
     def windows(self) -> DataFrame:
         """Return the number of the window, for each event and window that holds it."""
         bound = self.plan.bound
-        assert bound.schema is not None
-        first, last = _windows(f.col(TIME), Clock(bound.window, bound.schema.time_type))
+        first, last = _windows(f.col(TIME), Clock(bound.window, bound.known_schema.time_type))
         return self.single.select(f.explode(f.sequence(first, last)).alias(WINDOW_BATCH))
 
     def grouped(self) -> DataFrame:
@@ -95,8 +94,7 @@ class Split:
 
 def order_of_time(bound: BoundQuery) -> list[str]:
     """Return the columns of rows that say which event comes first: the time, and what breaks ties."""
-    assert bound.schema is not None
-    return [TIME, *(tie_name(i) for i in range(len(bound.schema.tie_breakers)))]
+    return [TIME, *(tie_name(i) for i in range(len(bound.known_schema.tie_breakers)))]
 
 
 def group_keys(bound: BoundQuery) -> list[str]:
@@ -134,8 +132,7 @@ def split(
         Is given the columns of times and ids by name, and returns those that raise where one is not readable.
     """
     bound = plan.bound
-    schema = bound.schema
-    assert schema is not None
+    schema = bound.known_schema
     single = rows = _narrowed(
         plan, events, drop_repeated and schema.event_id is not None, counting, watch, guard or _unguarded
     )
@@ -172,8 +169,7 @@ def has_column(bound: BoundQuery, name: str) -> bool:
 
 def row_roles(bound: BoundQuery) -> dict[str, str]:
     """Return the columns of events that stand in the rows under the name of what they are for."""
-    assert bound.schema is not None
-    roles = {} if bound.schema.event_id is None else {bound.schema.event_id: ID}
+    roles = {} if bound.known_schema.event_id is None else {bound.known_schema.event_id: ID}
     return roles | {n: partition_name(i) for i, (n, _) in enumerate(bound.partition)}
 
 
@@ -188,8 +184,7 @@ def _narrowed(
 ) -> DataFrame:
     """Return the rows before windows multiply them."""
     bound = plan.bound
-    schema = bound.schema
-    assert schema is not None
+    schema = bound.known_schema
     numbered = schema.event_id is None and not counting
     frame = with_positions(events, bound) if numbered else events.frame
     several = not plan.one_kleene
@@ -253,8 +248,7 @@ def _without_repeated(plan: Plan, rows: DataFrame) -> DataFrame:
 
 def _meets(bound: BoundQuery, conditions: list[Condition], events: EventFrame) -> Column | None:
     """Return whether an event has the type and meets the constant conditions; None where nothing is asked."""
-    schema, wanted = bound.schema, bound.variables[0].type
-    assert schema is not None
+    schema, wanted = bound.known_schema, bound.variables[0].type
     meets: Column | None = None
     name = schema.type_column
     if name is not None and wanted is not None:
@@ -288,8 +282,7 @@ def partition_value(column: Column, kind: Kind) -> Column:
 
 def time_number(column: Column, bound: BoundQuery) -> Column:
     """Return the time as the number that `trellis.events.clock.Clock` makes of it."""
-    schema = bound.schema
-    assert schema is not None
+    schema = bound.known_schema
     clock = Clock(bound.window, schema.time_type)
     number = time_column(column, schema.time_type)
     if schema.time_type.kind is Kind.DOUBLE:
@@ -359,8 +352,7 @@ def check_numbering(events: EventFrame, bound: BoundQuery) -> None:
 
 def with_positions(events: EventFrame, bound: BoundQuery) -> DataFrame:
     """Number the events in the order (time, table, other columns), from 0: a global sort."""
-    schema = bound.schema
-    assert schema is not None
+    schema = bound.known_schema
     names = [schema.time, *schema.tie_breakers]
     names += [TYPE] if schema.tables[0].type is not None else []
     names += [n for n in events.types if n not in names]

@@ -56,8 +56,7 @@ def state_of(group: QueryGroup, last: Mapping[str, Any], filled: Sequence[Mappin
     size = state_bytes(last)
     speed = float(filled[-1].get("processedRowsPerSecond") or 0.0) if filled else 0.0
     watermark, newest = moments.get("watermark"), (filled[-1].get("eventTime") or {}).get("max") if filled else None
-    schema = group.queries[0].bound.schema
-    assert schema is not None
+    schema = group.schema
     return State(
         names, speed, _shown(group, watermark), _open_windows(group, watermark, newest), size, millis(watermark),
         schema.time_type.temporal, stage_times(filled[-1]) if filled else {},
@@ -84,8 +83,7 @@ def _shown(group: QueryGroup, watermark: str | None) -> str:
     moment = millis(watermark)
     if moment is None:
         return "-"
-    schema = group.queries[0].bound.schema
-    assert schema is not None
+    schema = group.schema
     return str(watermark)[:19].replace("T", " ") if schema.time_type.temporal else f"{moment:,}"
 
 

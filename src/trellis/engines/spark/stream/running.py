@@ -110,8 +110,7 @@ def detect_stream(
 def _settings(
     one: StandingQuery, watermark: str, buckets: int, keep_late: bool, max_ahead: str | None, keys: Sequence[int]
 ) -> Settings:
-    assert one.bound.schema is not None
-    time = one.bound.schema.time_type
+    time = one.bound.known_schema.time_type
     ahead = delay_of(max_ahead, time, "guard --max-ahead") if max_ahead is not None and time.temporal else None
     return Settings(delay_of(watermark, time), tuple(keys[:buckets]), keep_late, ahead)
 
@@ -419,8 +418,7 @@ class Stream(RunningStream):
 
     def newest(self) -> int | None:
         """Return the latest time of all events so far, in milliseconds or, rounded up, in the unit of the times."""
-        schema = self.queries[0].bound.schema
-        assert schema is not None
+        schema = self.queries[0].bound.known_schema
         delay, found = delay_of(self.options.watermark, schema.time_type), []
         for progress in (dict(one) for query in self.running.values() for one in query.recentProgress):
             told = progress.get("eventTime") or {}

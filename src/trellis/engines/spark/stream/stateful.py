@@ -97,8 +97,7 @@ def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: Fi
     """
     set_up(frame.sparkSession)
     events = EventFrame(frame)
-    schema = group.queries[0].bound.schema
-    assert schema is not None
+    schema = group.schema
     names = list(events.types)
     columns = [events.column(name).alias(f"c{i}") for i, name in enumerate(names)]
     moment = moment_of(events.column(schema.time), schema.time_type, settings.ahead)
