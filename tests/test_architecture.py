@@ -203,3 +203,34 @@ def test_what_is_public_has_a_docstring(path: Path) -> None:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     public = [node for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
     assert not [node.name for node in public if ast.get_docstring(node) is None]
+
+
+# --- Few parameters ---------------------------------------------------------------------------------------------
+
+MOST_PARAMETERS = 8
+# Those outside of kernels that take more: what users and Spark call by names, and three that pass arrays to kernels.
+MORE_PARAMETERS = {
+    "Archive.build", "Archive.find", "Counter.__init__", "DetectTable.analyze", "GraphStream.__init__",
+    "LineStream.__init__", "Pipeline.stream", "Query.detect", "Query.detect_stream", "Splitter.by_predicates",
+    "_Layout._one_large", "build", "communities", "index_adjacency", "kite", "read_stream", "settle",
+}  # fmt: skip
+
+
+def functions_of(node: ast.AST, owner: str = "") -> Iterator[tuple[str, int]]:
+    """The functions in a syntax tree by name, with the number of their parameters besides `self` and `cls`."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.ClassDef):
+            yield from functions_of(inner, f"{inner.name}.")
+        elif isinstance(inner, ast.FunctionDef):
+            taken = [*inner.args.posonlyargs, *inner.args.args, *inner.args.kwonlyargs]
+            taken += [one for one in (inner.args.vararg, inner.args.kwarg) if one is not None]
+            yield f"{owner}{inner.name}", len([one for one in taken if one.arg not in ("self", "cls")])
+        else:
+            yield from functions_of(inner, owner)
+
+
+def test_functions_of_many_parameters_are_few() -> None:
+    """A function outside of kernels takes at most eight parameters, or stands in the list above."""
+    paths = [path for path in FILES if room_of(name_of(path)) != "kernels"]
+    many = {name for path in paths for name, number in functions_of(tree_of(path)) if number > MOST_PARAMETERS}
+    assert many - MORE_PARAMETERS == set()
