@@ -1,4 +1,4 @@
-"""What a failed job of Spark's is about, found in the text of its exception: a task puts the mistake it found there."""
+"""Mistakes that a failed job of Spark's is about, found in the text of its exception, where tasks put those they find."""
 
 from __future__ import annotations
 
