@@ -1,4 +1,4 @@
-"""Mistakes that a failed job of Spark's is about, found in the text of its exception, where tasks put those they find."""
+"""Mistakes that a failed job of Spark's is about, found in the text of its exception, where tasks put theirs."""
 
 from __future__ import annotations
 
