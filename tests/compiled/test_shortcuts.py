@@ -112,3 +112,56 @@ def test_large_tuples_are_passed_by_their_place() -> None:
     assert [one.tolist() for one in room] == [[209, 418, 627, 836], [97, 194, 291, 388], [4]]
     inner = _write.overloads[_write.signatures[0]].fndesc
     assert len(work.targetctx.get_arg_packer(inner.argtypes).argument_types) == 2
+
+
+@jit.njit
+def _checked(values: Any, place: Any) -> Any:
+    if place >= values.shape[0]:
+        raise IndexError("no such place")
+    return values[place]
+
+
+@jit.njit
+def _passed_on(values: Any, place: Any) -> Any:
+    return _checked(values, place) + 1
+
+
+def _caught(values: Any, place: Any) -> Any:
+    found = np.int64(0)
+    try:
+        found = _passed_on(values, place)
+    except Exception:
+        found = np.int64(-1)
+    return found + _passed_on(values, 0)
+
+
+def test_errors_of_inner_functions_reach_their_callers() -> None:
+    values = np.arange(3)
+    outer = jit.njit(lambda values, place: 2 * _passed_on(values, place))
+    assert outer(values, 2) == 6
+    with pytest.raises(IndexError, match="no such place"):
+        outer(values, 3)
+    caught = jit.njit(_caught)
+    assert [caught(values, place) for place in (2, 3)] == [4, 0]
+
+
+def _loop(begin: Any, end: Any, values: Any) -> Any:
+    """Go over ranges in ranges, with each kind of step, and use what only some turns assign."""
+    total = 0
+    for i in range(begin, end):
+        for j in range(i):
+            if j % 2:
+                kept = j
+            if j > 1:
+                total += kept * values[i, j] + values[-1, 0]
+        for j in range(end, begin, -2):
+            total += j
+        i += 10
+        total += i
+    return total
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 4), (2, 5), (4, 1), (-2, 3), (3, 3)])
+def test_loops_and_variables_are_those_of_python(begin: int, end: int) -> None:
+    values = np.arange(25).reshape(5, 5)
+    assert jit.njit(_loop)(begin, end, values) == _loop(begin, end, values)

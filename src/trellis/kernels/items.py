@@ -16,7 +16,7 @@ from numba.extending import overload
 from numba.np import arrayobj
 
 types: Any = all_types
-_DATA, _SHAPE, _STRIDES = 4, 5, 6  # the members of an array
+DATA, _SHAPE, _STRIDES = 4, 5, 6  # the members of an array
 _getitem, _setitem = lowering.Lower.lower_getitem, lowering.Lower.lower_setitem
 
 
@@ -57,20 +57,47 @@ def _pointer(lower: Any, array: Any, value: Any, place: Any, index: Any) -> Any:
     at = context.cast(builder, lower.loadvar(index.name), lower.typeof(index.name), place)
     single = not isinstance(place, types.BaseTuple)
     places = ((place, at),) if single else tuple(zip(place.types, cgutils.unpack_tuple(builder, at), strict=True))
-    data = builder.extract_value(whole, _DATA)
+    data = extract(builder, whole, DATA)
     shape = _members(builder, whole, _SHAPE, array.ndim)
     found = [
-        arrayobj.fix_integer_index(context, builder, kind, one, length)
+        one if _is_plain(one) else arrayobj.fix_integer_index(context, builder, kind, one, length)
         for (kind, one), length in zip(places, shape, strict=True)
     ]
     if single and array.layout == "C":
         return builder.gep(data, found)
+    if array.layout == "C" and array.ndim == 2:
+        return builder.gep(data, [builder.add(builder.mul(found[0], shape[1]), found[1])])
     strides = shape if array.layout in "CF" else _members(builder, whole, _STRIDES, array.ndim)
     return cgutils.get_item_pointer2(context, builder, data, shape, strides, array.layout, found)
 
 
+def _is_plain(place: Any) -> bool:
+    """Return whether a place is a number that does not count from the end."""
+    return place.type.width == 64 and getattr(place, "constant", -1) >= 0
+
+
 def _members(builder: Any, whole: Any, member: int, count: int) -> list[Any]:
-    return [builder.extract_value(whole, [member, i]) for i in range(count)]
+    return [extract(builder, whole, member, i) for i in range(count)]
+
+
+def get_member(self: Any, builder: Any, val: Any, pos: Any) -> Any:
+    """Write the code of a member of a structure, by its name or place."""
+    return extract(builder, val, self.get_field_position(pos) if isinstance(pos, str) else pos)
+
+
+def extract(builder: Any, value: Any, *path: int) -> Any:
+    """Return a member of a structure; that which was put there, where it is known."""
+    while getattr(value, "opname", "") == "insertvalue":
+        there = tuple(value.indices)
+        if there == path[: len(there)]:
+            value, path = value.value, path[len(there) :]
+            if not path:
+                return value
+        elif path == there[: len(path)]:
+            break
+        else:
+            value = value.aggregate
+    return builder.extract_value(value, path)
 
 
 def get_meminfos(self: Any, builder: Any, kind: Any, value: Any) -> list[tuple[Any, Any]]:
@@ -78,15 +105,16 @@ def get_meminfos(self: Any, builder: Any, kind: Any, value: Any) -> list[tuple[A
     model = self._context.data_model_manager[kind]
     found = [(kind, model.get_nrt_meminfo(builder, value))] if model.has_nrt_meminfo() else []
     for inner, take in model.traverse(builder):
-        if _is_counted(self._context.data_model_manager, inner):
+        if is_counted(self._context.data_model_manager, inner):
             found += get_meminfos(self, builder, inner, take(value))
     return found
 
 
 @cache
-def _is_counted(models: Any, kind: Any) -> bool:
+def is_counted(models: Any, kind: Any) -> bool:
+    """Return whether anything in a value of a type has its references counted."""
     model = models[kind]
-    return model.has_nrt_meminfo() or any(_is_counted(models, inner) for inner, _ in model.traverse(None))
+    return model.has_nrt_meminfo() or any(is_counted(models, inner) for inner, _ in model.traverse(None))
 
 
 def refuse_shape(src_shapes: Any, index_shape: Any) -> None:

@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from llvmlite.binding import Linkage, create_new_function_pass_manager
+from llvmlite.binding import Linkage, create_new_function_pass_manager, parse_assembly
 from numba.core import compiler, config, errors, sigutils, typing
 from numba.core import types as all_types
+from numba.core.cgutils import normalize_ir_text
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
@@ -26,6 +27,7 @@ from numba.core.target_extension import CPU, jit_registry
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
 from trellis.kernels.cache import KernelCache, compiled_once
+from trellis.kernels.calls import note_safe
 from trellis.kernels.shortcuts import quicker
 
 types: Any = all_types
@@ -59,6 +61,13 @@ class KernelFlags(compiler.Flags):
 
 class _Library(JITCodeLibrary):
     """Code of a kernel."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Take code as Numba has written it; it is checked as a whole."""
+        note_safe(ir_module)
+        module = parse_assembly(normalize_ir_text(str(ir_module)))
+        module.name = ir_module.name
+        self.add_llvm_module(module)
 
     def _optimize_functions(self, module: Any) -> None:
         """Make functions small, so that there is less to link; what is linked is optimised as a whole."""
@@ -98,6 +107,7 @@ class EntryLibrary(_Library):
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
         self._linking_libraries[:] = _link_inner(self._final_module, self, self._linking_libraries)
+        self._final_module.verify()
         super().finalize()
 
 

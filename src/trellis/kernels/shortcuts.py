@@ -2,16 +2,17 @@
 
 Numba asks for the type of each `+` and each `values[i]` anew, by trying all that it knows for these, and looks through
 all instructions of a function after each of its passes, for variables that only generators need, and for each variable
-that is assigned twice. Much of what it then writes is for cases that kernels do not have: see `trellis.kernels.items`
-and `trellis.kernels.tuples`. It is only left out in the versions of Numba that this was written for.
+that is assigned twice. Much of what it then writes is for cases that kernels do not have: see `trellis.kernels.items`,
+`tuples`, `variables`, `calls` and `loops`. It is only left out in the versions of Numba that this was written for.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numba
@@ -27,17 +28,24 @@ from numba.core import (
     ssa,
     targetconfig,
     transforms,
+    typed_passes,
     types,
 )
+from numba.core.datamodel.models import StructModel
 from numba.core.runtime.context import NRTContext
+from numba.core.types import StringLiteral  # type: ignore[attr-defined]
 from numba.np import arrayobj
 
-from trellis.kernels.items import get_meminfos, lower_getitem, lower_setitem, refuse_shape
-from trellis.kernels.tuples import decorate_function, lower_expression, store_variable
+from trellis.kernels.calls import call_internal, user_function
+from trellis.kernels.items import get_member, get_meminfos, lower_getitem, lower_setitem, refuse_shape
+from trellis.kernels.loops import lower_expression
+from trellis.kernels.tuples import decorate_function
+from trellis.kernels.variables import delete_variable, find_values, store_variable
 
 VERSIONS = ("0.68.",)
 
 _KNOWN = numba.__version__.startswith(VERSIONS)
+_NESTED = frozenset({"make_function", "build_list"})
 _BARE = frozenset({str, int, bool, float, type(None), ir.Loc, ir.Scope})
 _in_pass: Any = errors.new_error_context  # type: ignore[attr-defined]
 _call_type: Any = types.BaseFunction.get_call_type
@@ -46,6 +54,9 @@ _run: Any = postproc.PostProcessor.run
 _get_size: Any = base.BaseContext.get_abi_sizeof
 
 _make_single: Any = ssa._run_ssa
+_inline: Any = inline_closurecall.InlineClosureCallPass.run
+_rewrite: Any = typed_passes.NopythonRewrites.run_pass
+_mangle: Any = base.BaseContext.mangler
 
 _known: dict[Any, tuple[Any, Any]] = {}
 _named: dict[int, set[str]] = {}
@@ -161,6 +172,50 @@ def _rewrite_blocks(blocks: Any, states: Any, handler: Any) -> Any:
     return found
 
 
+def _inline_closures(self: Any) -> None:
+    """Put functions that are defined in a function, and lists that become arrays, in their place, if there are any."""
+    if any(one.op in _NESTED for one in _expressions(self.func_ir)):
+        _inline(self)
+
+
+def _rewrite_arrays(self: Any, state: Any) -> bool:
+    """Make one loop of each expression of whole arrays, if there are any."""
+    kinds = state.typemap
+    assigned = [one for block in state.func_ir.blocks.values() for one in block.find_insts(ir.Assign)]
+    if any(isinstance(kinds.get(one.target.name), types.Array) and _is_of_arrays(one.value) for one in assigned):
+        return _rewrite(self, state)
+    is_text = any(isinstance(kind, StringLiteral) for kind in kinds.values())  # the name of a field
+    return _rewrite(self, state) if is_text else True
+
+
+def _is_of_arrays(value: Any) -> bool:
+    """Return whether a value may be an operation on whole arrays, which calls of kernels look like."""
+    return isinstance(value, ir.Expr) and value.op in ("unary", "binop", "call", "build_list")
+
+
+def _expressions(func_ir: Any) -> Iterator[Any]:
+    for block in func_ir.blocks.values():
+        for one in block.find_insts(ir.Assign):
+            if isinstance(one.value, ir.Expr):
+                yield one.value
+
+
+def _short_name(self: Any, name: str, kinds: Any, *, abi_tags: Any = (), uid: Any = None) -> str:
+    """Return the name of a function to LLVM, which is written for each call: with a digest of what it is told by."""
+    whole = _mangle(self, name, kinds, abi_tags=abi_tags, uid=uid)
+    return _mangle(self, name, (), abi_tags=(hashlib.blake2b(whole.encode(), digest_size=10).hexdigest(),))
+
+
+def _lower_block(self: Any, block: Any) -> None:
+    """Write the code of a block of a function."""
+    self.pre_block(block)
+    with _in_pass("lowering at {loc}", loc=block.loc, errcls_=partial(errors.LoweringError, loc=block.loc)):
+        for statement in block.body:
+            self.loc = statement.loc
+            self.lower_inst(statement)
+    self.post_block(block)
+
+
 class _Copies:
     """Makes copies of the blocks of a function that share its variables, where Numba copies all of them for each."""
 
@@ -181,11 +236,20 @@ _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (compiler_machinery.PassManager, "_runPass", _run_pass),
     (ssa, "_run_ssa", _assign_once),
     (ssa, "_run_block_rewrite", _rewrite_blocks),
+    (inline_closurecall.InlineClosureCallPass, "run", _inline_closures),
+    (typed_passes.NopythonRewrites, "run_pass", _rewrite_arrays),
+    (base.BaseContext, "mangler", _short_name),
     (base, "_has_loc", cache(base._has_loc)),
     (base.BaseContext, "get_abi_sizeof", _size_of),
     (lowering.Lower, "lower_getitem", lower_getitem),
     (lowering.Lower, "lower_setitem", lower_setitem),
+    (lowering.Lower, "_find_singly_assigned_variable", find_values),
     (lowering.Lower, "storevar", store_variable),
+    (lowering.Lower, "delvar", delete_variable),
+    (lowering.Lower, "lower_block", _lower_block),
+    (StructModel, "get", get_member),
+    (base, "user_function", user_function),
+    (base.BaseContext, "call_internal", call_internal),
     (lowering.Lower, "lower_expr", lower_expression),
     (callconv.CPUCallConv, "decorate_function", decorate_function),
     (NRTContext, "get_meminfos", get_meminfos),

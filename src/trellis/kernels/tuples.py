@@ -8,10 +8,9 @@ and what it was given it passes on as it is.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
-from numba.core import callconv, cgutils, ir, lowering
+from numba.core import callconv, cgutils, lowering
 from numba.core import types as all_types
 from numba.core.datamodel import models
 from numba.extending import register_model
@@ -20,7 +19,7 @@ types: Any = all_types
 FEW = 16
 """As many numbers are passed one by one."""
 
-_store, _lower = lowering.Lower.storevar, lowering.Lower.lower_expr
+_lower = lowering.Lower.lower_expr
 _decorate = callconv.CPUCallConv.decorate_function
 
 
@@ -40,7 +39,7 @@ class _Placed(models.DataModel):
         """Write the code that makes arguments of a tuple."""
         if not self.is_placed:
             return super().as_argument(builder, value)
-        return _place(value) or cgutils.alloca_once_value(builder, value)
+        return place_of(value) or cgutils.alloca_once_value(builder, value)
 
     def from_argument(self, builder: Any, value: Any) -> Any:
         """Write the code that makes a tuple of arguments."""
@@ -65,38 +64,24 @@ def _size(kind: Any) -> int:
     return sum(map(_size, kind)) if isinstance(kind, tuple) else 1
 
 
-def _place(value: Any) -> Any:
+def place_of(value: Any) -> Any:
     """Return where the tuple lies that was passed and that a value is, if it is one."""
     is_read = getattr(value, "opname", "") == "load" and not hasattr(value, "place")  # from a variable
     return getattr(value.operands[0] if is_read else value, "place", None)
 
 
-def store_variable(self: Any, value: Any, name: str, argidx: int | None = None) -> None:
-    """Write the code that gives a variable its value; if that was passed, it is known where it lies."""
-    _store(self, value, name, argidx)
-    place = _place(value)
-    if place is not None and name in self.varmap and _assignments(self)[name] == 1:
-        self.getvar(name).place = place
-
-
-def _assignments(lower: Any) -> Counter[str]:
-    """Return how many statements of a function assign each of its variables."""
-    if not hasattr(lower, "assignments"):
-        statements = [one for block in lower.func_ir.blocks.values() for one in block.body]
-        lower.assignments = Counter(one.target.name for one in statements if isinstance(one, ir.Assign))
-    return lower.assignments
-
-
 def lower_expression(self: Any, resty: Any, expr: Any) -> Any:
     """Write the code of an expression; of `named.member` without reading the other members."""
-    if expr.op == "getattr" and expr.value.name not in self._blk_local_varmap:
+    if expr.op == "getattr":
         kind = self.typeof(expr.value.name)
         if isinstance(kind, types.BaseNamedTuple) and expr.attr in kind.fields:
-            at = kind.fields.index(expr.attr)
-            found = self.builder.load(cgutils.gep_inbounds(self.builder, self.getvar(expr.value.name), 0, at))
-            found = self.context.cast(self.builder, found, kind[at], resty)
-            self.incref(resty, found)
-            return found
+            place = place_of(self._blk_local_varmap.get(expr.value.name)) or self.varmap.get(expr.value.name)
+            if place is not None:
+                at = kind.fields.index(expr.attr)
+                found = self.builder.load(cgutils.gep_inbounds(self.builder, place, 0, at))
+                found = self.context.cast(self.builder, found, kind[at], resty)
+                self.incref(resty, found)
+                return found
     return _lower(self, resty, expr)
 
 

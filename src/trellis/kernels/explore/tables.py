@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numba.extending import register_jitable
+from numba import types
+from numba.core.typing import signature
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import load_item
+
+from trellis.kernels.items import DATA, extract
 
 (
     PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET, TALLY, LENGTH, NUMBER, SUM, REAL_SUM, EXACT_SUM, BEST, TUPLES,
@@ -122,7 +127,20 @@ def pack(numbers: Mapping[int, int], lists: Mapping[int, np.ndarray]) -> np.ndar
     return np.concatenate([head, *lists.values()]).astype(np.int64)
 
 
-@register_jitable
 def at(tables, field, place):
     """Return an element of a list in the tables."""
     return tables[tables[field] + place]
+
+
+@type_callable(at)
+def _type_at(context):
+    return lambda tables, field, place: signature(types.int64, tables, types.int64, types.int64)
+
+
+@lower_builtin(at, types.Array, types.int64, types.int64)
+def _lower_at(context, builder, sig, args):
+    """Write the code of `at` in its place: there are hundreds of calls."""
+    (tables, field, place), kind = args, sig.args[0]
+    data = extract(builder, tables, DATA)
+    begin = load_item(context, builder, kind, builder.gep(data, [field]))
+    return load_item(context, builder, kind, builder.gep(data, [builder.add(begin, place)]))
