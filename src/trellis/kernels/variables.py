@@ -39,7 +39,9 @@ def find_values(self: Any) -> None:
     above = compute_cfg_from_blocks(blocks).dominators()
     for label, used in compute_use_defs(blocks).usemap.items():
         waiting -= {
-            name for name in used if name in waiting and (place[name] not in above[label] or place[name] >= label)
+            name
+            for name in used
+            if name in waiting and (place[name] not in above.get(label, ()) or place[name] >= label)
         }
     self._singly_assigned_vars |= waiting
 
