@@ -19,7 +19,7 @@ from trellis.events.cuts import CutRanges, Undecided, ranges_of
 from trellis.language.bound import Column, Condition, Operation, Value, columns_of
 from trellis.language.syntax import Which
 from trellis.plan.cuts import cut_of
-from trellis.plan.relation import comparison, terms, without_gap
+from trellis.plan.relation import NeighbourTerm, neighbour_term, neighbour_terms, terms
 
 Ints = NDArray[np.int64]
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -196,26 +196,25 @@ class _Encoding:
     def encode(self, conditions: tuple[Condition, ...]) -> Adjacency:
         """Return the adjacency of all conditions."""
         for condition in conditions:
-            for term in terms(condition.value):
+            for term in neighbour_terms(condition):
                 try:
                     self._add(term)
                 except (OverflowInCondition, Undecided):
-                    self.adjacency.residual.append(term)  # perhaps no pair that is asked overflows
+                    self.adjacency.residual.append(term.value)  # perhaps no pair that is asked overflows
         return self._finished()
 
     def _finished(self) -> Adjacency:
         self.adjacency.orders = (*(one.order() for one in self.compared.values()), *self.orders)
         return self.adjacency
 
-    def _add(self, term: Value) -> None:
-        which = {c.which for c in columns_of(term)}
-        compared, sides, adjacency = comparison(term), self.sides, self.adjacency
-        if which == {Which.LATER}:
-            adjacency.takes &= is_true(sides.of(term))
-        elif which == {Which.EARLIER}:
-            adjacency.gives &= is_true(sides.of(term))
+    def _add(self, term: NeighbourTerm) -> None:
+        compared, sides, adjacency = term.compared, self.sides, self.adjacency
+        if term.of is Which.LATER:
+            adjacency.takes &= is_true(sides.of(term.value))
+        elif term.of is Which.EARLIER:
+            adjacency.gives &= is_true(sides.of(term.value))
         elif compared is None or not gap_is_safe(term, sides):
-            self._add_cut(term)
+            self._add_cut(term.value)
         elif compared.function == "=":
             if sides.alike and _is_one_column(compared.later, compared.earlier):
                 (codes,) = match_codes([sides.of(compared.later)])
@@ -262,7 +261,7 @@ class _Encoding:
         sides, gives, takes = self.sides, *(np.ones(size, np.bool_) for size in self.sides.sizes)
         inner = _Encoding(sides, Adjacency(gives, takes), holes=True)
         for term in terms(arm):
-            inner._add(term)
+            inner._add(neighbour_term(term))
         found = inner._finished()
         if found.residual:
             raise Undecided
@@ -314,14 +313,9 @@ def _is_one_column(later: Value, earlier: Value) -> bool:
     return isinstance(later, Column) and isinstance(earlier, Column) and later.name == earlier.name
 
 
-def gap_is_safe(term: Value, sides: PairValues) -> bool:
+def gap_is_safe(term: NeighbourTerm, sides: PairValues) -> bool:
     """Whether `later - earlier OP gap`, if it was that, may be `later OP earlier + gap`: no number can overflow."""
-    assert isinstance(term, Operation)
-    later, total = without_gap(term).arguments
-    if later in term.arguments:
-        return True
-    assert isinstance(total, Operation)
-    return all(_is_small(value, sides) for value in (later, *total.arguments))
+    return all(_is_small(value, sides) for value in term.summed)
 
 
 def _is_small(value: Value, sides: PairValues) -> bool:

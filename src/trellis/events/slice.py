@@ -71,7 +71,12 @@ class Slice:
     @property
     def pairs(self) -> int:
         """The number of pairs of events that can be in one trend."""
-        return int((self.until - np.arange(1, len(self) + 1)).sum())
+        return self.pairs_between(0, len(self))
+
+    def pairs_between(self, begin: int, end: int, each_start: bool = False) -> int:
+        """Return the number of such pairs of some events, or, for `each_start` of a span, of all that it reaches."""
+        reached = self.until[begin:end] - np.arange(begin + 1, end + 1)
+        return int((reached.astype(np.float64) ** 2).sum() / 2 if each_start else reached.sum())
 
     @property
     def ticks(self) -> NDArray[Any]:

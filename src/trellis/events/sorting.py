@@ -23,7 +23,8 @@ Order: TypeAlias = Ints | None
 
 def column_of(table: pa.Table, name: str) -> pa.Array:
     """Return a column in its one physical form."""
-    return normalise(table[name], from_arrow(table[name].type))
+    column = table[name]
+    return normalise(column, from_arrow(column.type))
 
 
 def event_order(times: NDArray[Any], ids: pa.Array, partition: Ints | None) -> Order:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from trellis.language import syntax as s
 from trellis.language.groups import RepeatedGroup
-from trellis.language.once import MadeOnce
+from trellis.language.once import MadeOnce, once
 from trellis.language.schema import BOOLEAN, Schema, Type
 
 
@@ -134,6 +134,7 @@ class Condition:
     value: Value
     text: str
     written: Condition | None = None
+    made: MadeOnce = field(default_factory=MadeOnce, init=False, repr=False, compare=False)
 
     @property
     def names(self) -> frozenset[str]:
@@ -325,6 +326,7 @@ class BoundQuery:
         return (*(ordering.output for ordering in self.order_by), *self.limit_per)
 
     @property
+    @once
     def fixed(self) -> bool:
         """Whether the pattern is a sequence of fixed length: no Kleene operator."""
         return not any(v.several and not v.absent for v in self.variables)

@@ -17,7 +17,7 @@ class MadeOnce(dict[Any, Any]):
 
 
 class Lasting(Protocol):
-    """A bound query or a plan: it never changes, so what is derived from it alone stays true."""
+    """A bound query, a condition or a plan: it never changes, so what is derived from it alone stays true."""
 
     @property
     def made(self) -> MadeOnce:

@@ -176,6 +176,10 @@ class QueryOperator(ABC):
         """Return the results of all groups, one after another, from one on, if they are few and need not be counted."""
         return None
 
+    def counts_before_listing(self) -> Counts:
+        """Return the counts where the results will be listed next: an operator may find both at once."""
+        return self.counts
+
     @abstractmethod
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks, without those before them, as the request makes them.

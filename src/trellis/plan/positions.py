@@ -97,6 +97,12 @@ class PositionGraph:
         """The positions at which an event may follow another."""
         return {target for _, target in self.steps}
 
+    @property
+    def ends_first(self) -> list[int]:
+        """All positions, first those that no event follows."""
+        followed = {source for source, _ in self.steps}
+        return sorted(range(len(self.positions)), key=lambda place: place in followed)
+
     def after_position(self, source: int) -> list[int]:
         """Return the positions that may come next."""
         return [q for p, q in self.steps if p == source]

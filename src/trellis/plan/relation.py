@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trellis.language.bound import Condition, Operation, Value, WindowKind, columns_of
+from trellis.language.once import once
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
 from trellis.plan.cuts import FLIPPED, Atom, Monotonicity, NeighbourCut, cut_of
@@ -147,6 +148,46 @@ def terms(value: Value) -> Iterator[Value]:
             yield from terms(argument)
     else:
         yield value
+
+
+class NeighbourTerm(NamedTuple):
+    """A term of a condition on two events that follow one another.
+
+    Attributes
+    ----------
+    value
+        The term.
+    of
+        The event that it asks about, if that is one alone.
+    compared
+        The term as a comparison of two values, if it is one.
+    summed
+        The values that must be small where it was a difference, and is compared as a sum: that may overflow.
+    """
+
+    value: Value
+    of: Which | None
+    compared: NeighbourComparison | None
+    summed: tuple[Value, ...]
+
+
+@once
+def neighbour_terms(condition: Condition) -> tuple[NeighbourTerm, ...]:
+    """Return the terms of an adjacent condition."""
+    return tuple(map(neighbour_term, terms(condition.value)))
+
+
+def neighbour_term(value: Value) -> NeighbourTerm:
+    """Return one term."""
+    which, compared = {c.which for c in columns_of(value)}, comparison(value)
+    summed: tuple[Value, ...] = ()
+    if compared is not None:
+        assert isinstance(value, Operation)
+        later, total = without_gap(value).arguments
+        if later not in value.arguments:
+            assert isinstance(total, Operation)
+            summed = (later, *total.arguments)
+    return NeighbourTerm(value, which.pop() if len(which) == 1 else None, compared, summed)
 
 
 def comparison(term: Value) -> NeighbourComparison | None:

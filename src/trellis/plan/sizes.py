@@ -41,6 +41,8 @@ class Sizes:
         an event is made ready for that, and a group is.
     pairs_of_graph
         Pairs of events from which the best trends are searched without a graph.
+    counted_pairs
+        Pairs of events up to which results that will be listed are counted on the graph that listing needs, too.
     kept_bytes
         Bytes of all tasks that stay ready to be unranked, beside the last one.
     unrank_bytes
@@ -99,6 +101,7 @@ class Sizes:
     pairs_of_event: int = 1 << 9
     pairs_of_group: int = 1 << 21
     pairs_of_graph: int = 1 << 20
+    counted_pairs: int = 1 << 17
     kept_bytes: int = 1 << 28
     unrank_bytes: int = 4 << 30
     best_nodes: int = 1 << 24

@@ -101,7 +101,7 @@ def _all_listed(plan: Plan, operator: QueryOperator) -> Sequence[Aggregates]:
     from trellis.operators.aggregates import Aggregates
 
     listed = _Listed([named.output for named in plan.bound.aggregates], RowMaker(plan, operator.events))
-    counts = operator.counts
+    counts = operator.counts_before_listing()
     for batch in operator.list(ListRequest([(group, 0, n) for group, n in enumerate(counts)], lambda batch: batch)):
         listed.add(batch)
     return [Aggregates(count, tuple(listed.states(group))) for group, count in enumerate(counts)]

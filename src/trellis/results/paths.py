@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +31,6 @@ class PathArrays:
 
     def __init__(self, batch: PathBatch, times: TakenColumn) -> None:
         self.batch, self._times = batch, times
-        self._of_runs: list[pa.Array] | None = None
 
     @property
     def positions(self) -> pa.Array:
@@ -99,28 +97,10 @@ class PathArrays:
         """Return the group of each result."""
         return pa.array(self.batch.groups)
 
-    def of_runs(self, of_groups: Callable[[NDArray[np.int64]], list[pa.Array]]) -> list[pa.Array]:
-        """Return columns that a function makes of groups, with the value of its group for each result."""
-        if self._of_runs is None:
-            groups, which = self._runs
-            self._of_runs = [TakenColumn(column).taken(which) for column in of_groups(groups)]
-        return self._of_runs
-
     @property
     def is_one_group(self) -> bool:
         """Whether all results are known to be of one group."""
         return len(self.batch) > 0 and self.batch.groups.strides == (0,)
-
-    @property
-    def _runs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The groups that follow one another, and for each result which of them is its own."""
-        groups = self.batch.groups
-        if self.is_one_group:
-            return groups[:1], np.zeros(len(groups), np.int32)
-        from trellis.kernels.list.columns import run_places
-
-        places, firsts = room(len(groups), np.int32), room(len(groups), np.int32)
-        return groups[firsts[: run_places(groups, places, firsts)]], places
 
 
 def whole(numbers: Words) -> pa.Array:

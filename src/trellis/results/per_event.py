@@ -80,7 +80,7 @@ class ListedNumbers:
 
     def of(self, operator: QueryOperator) -> EventNumbers:
         """Return the rows of all results of an operator."""
-        ranges = [(group, 0, count) for group, count in enumerate(operator.counts)]
+        ranges = [(group, 0, count) for group, count in enumerate(operator.counts_before_listing())]
         parts = list(operator.list(ListRequest(ranges, self._rows)))
         return join_rows(self._outputs, parts, len(self._events))
 

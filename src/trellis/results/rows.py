@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -180,6 +180,22 @@ def one_zero(column: pa.Array) -> pa.Array:
     return pc.add(column, 0.0) if pa.types.is_floating(column.type) else column
 
 
+MakeColumn = Callable[["RowMaker", PathArrays], pa.Array]
+
+
+@once
+def _known_columns(bound: BoundQuery) -> dict[Hashable, dict[str, MakeColumn]]:
+    """Return the functions that make columns, by the form of rows; of those forms that were asked for so far."""
+    return {}
+
+
+@once
+def _codes_of_variables(bound: BoundQuery) -> dict[str, int]:
+    """Return the codes of the variables that take events, where they are several."""
+    names = taking(bound)
+    return {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
+
+
 class RowMaker:
     """Makes record batches of results."""
 
@@ -190,20 +206,25 @@ class RowMaker:
 
         `plain` rows leave RETURN aside; `compact` ones have `shared` and `new` in place of `events`.
         """
-        self.bound, self.events, self.positions = plan.bound, events, positions
+        self.bound, self.events, self.positions, self._form = plan.bound, events, positions, (plain, compact)
         self.schema = plain_schema(plan.bound) if plain else row_schema(plan.bound)
         if compact:
             self.schema = compact_schema(self.schema)
         self._lead_of_group: tuple[int, list[pa.Array]] | None = None
-        names = taking(plan.bound)
-        self._variables = {name: code for code, name in enumerate(names)} if len(names) > 1 else {}
-        self.codes, self.columns, self._taken = cache(self._codes), cache(self._columns), cache(self._taken_column)
+        self._variables = _codes_of_variables(plan.bound)
+        self._codes: dict[str, NDArray[np.int64]] = {}
+        self._taken: dict[str, TakenColumn] = {}
 
-    def _codes(self, name: str) -> NDArray[np.int64]:
-        return rank_codes([self.events.columns[name]])[0]
+    def codes(self, name: str) -> NDArray[np.int64]:
+        """Return the ranks of the values of a column, which are found once."""
+        if name not in self._codes:
+            self._codes[name] = rank_codes([self.events.columns[name]])[0]
+        return self._codes[name]
 
     def _taken_column(self, name: str) -> TakenColumn:
-        return TakenColumn(self.events.columns[name])
+        if name not in self._taken:
+            self._taken[name] = TakenColumn(self.events.columns[name])
+        return self._taken[name]
 
     @cached_property
     def _times(self) -> TakenColumn:
@@ -221,31 +242,31 @@ class RowMaker:
     def batch(self, batch: PathBatch, names: list[str] | None = None) -> pa.RecordBatch:
         """Return the rows of some trends: the columns called for (all of them), and the hidden ones of ORDER BY."""
         rows = PathArrays(batch, self._times)
-        columns = self.columns(None if names is None else tuple(names))
-        return pa.RecordBatch.from_arrays([make(rows) for make in columns.values()], names=list(columns))
+        columns = self._columns(None if names is None else tuple(names))
+        return pa.RecordBatch.from_arrays([make(self, rows) for make in columns.values()], names=[*columns])
 
-    def _columns(self, names: tuple[str, ...] | None) -> dict[str, Callable[[PathArrays], pa.Array]]:
-        """Return the function that makes each column that is called for, and each hidden one."""
-        made = {f.name: self._column(f) for f in self.schema if names is None or f.name in names}
-        keys = [partial(self._shown, output) for output in self.bound.arranging]
-        return made | dict(zip(hidden_names(self.bound), [PathArrays.group_numbers, *keys], strict=False))
+    def _columns(self, names: tuple[str, ...] | None) -> Mapping[str, MakeColumn]:
+        """Return the function that makes each column that is called for, and each hidden one; the query keeps them."""
+        known, key = _known_columns(self.bound), (*self._form, names)
+        if key not in known:
+            made = {name: self._column(name) for name in self.schema.names if names is None or name in names}
+            keys = [_shown_as(output) for output in self.bound.arranging]
+            groups: MakeColumn = lambda _, rows: rows.group_numbers()  # noqa: E731
+            known[key] = made | dict(zip(hidden_names(self.bound), [groups, *keys], strict=False))
+        return known[key]
 
-    def _column(self, field: pa.Field) -> Callable[[PathArrays], pa.Array]:
+    def _column(self, name: str) -> MakeColumn:
         """Return the function that makes one column of the output."""
         returned = {n.name: n.output for n in self.bound.returns}
-        if field.name in returned and field.name in self.schema.names[-len(returned) :]:
-            return partial(self._shown, returned[field.name])
+        if name in returned and name in self.schema.names[-len(returned) :]:
+            return _shown_as(returned[name])
         lead = [f.name for f in lead_schema(self.bound)]
-        if field.name in lead:
-            return partial(self._lead_column, lead.index(field.name))
-        plain: dict[str, Callable[[PathArrays], pa.Array]] = {
-            "shared": PathArrays.shared, "rank": PathArrays.ranks, "length": PathArrays.lengths_shown,
-            "events": self.ids, "new": self.ids, "bindings": self._bindings, "iterations": self._iterations,
-            "start_time": PathArrays.start_times, "end_time": PathArrays.end_times,
-        }  # fmt: skip
-        if field.name in plain and not (self.bound.fixed and field.name in self._fixed):
-            return plain[field.name]
-        return partial(self._of_variable, field.name, self._first_ids)
+        if name in lead:
+            number = lead.index(name)
+            return lambda maker, rows: maker._lead_column(number, rows)
+        if name in PLAIN and not (self.bound.fixed and name in self._fixed):
+            return PLAIN[name]
+        return lambda maker, rows: maker._of_variable(name, maker._first_ids, rows)
 
     @property
     def _fixed(self) -> list[str]:
@@ -262,11 +283,11 @@ class RowMaker:
             return None
         if self._ids.words is None or self._times.words is None:
             return None
-        codes = self._codes_of_variables if names is None or "bindings" in names else np.empty(0, np.uint8)
+        codes = self._words_of_variables if names is None or "bindings" in names else np.empty(0, np.uint8)
         return EventWords(self._ids.words, self._times.words, codes).held()
 
     @cached_property
-    def _codes_of_variables(self) -> NDArray[np.uint8]:
+    def _words_of_variables(self) -> NDArray[np.uint8]:
         """The byte that is the name of each variable, if all have one; else their numbers; nothing of one variable."""
         names = [name.encode() for name in self._variables]
         short = all(len(name) == 1 for name in names)
@@ -302,7 +323,8 @@ class RowMaker:
     def _lead_column(self, number: int, rows: PathArrays) -> pa.Array:
         """Return a column that tells window or partition; batches of one group share the memory of theirs."""
         if not rows.is_one_group:
-            return rows.of_runs(self.lead)[number]
+            column, places = self._lead_of_groups[number]
+            return column.taken(places[rows.batch.groups])
         group, length = int(rows.batch.groups[0]), len(rows.batch)
         known = self._lead_of_group
         if known is None or known[0] != group or len(known[1][0]) < length:
@@ -310,6 +332,22 @@ class RowMaker:
             columns = [pa.repeat(column[0], longer) for column in self.lead(rows.batch.groups[:1])]
             known = self._lead_of_group = group, columns
         return known[1][number][:length]
+
+    @cached_property
+    def _lead_of_groups(self) -> list[tuple[TakenColumn, NDArray[np.int32]]]:
+        """For each column that tells window or partition its values, and which of them each group has."""
+        groups = self.events.groups
+        own, first = np.arange(len(groups), dtype=np.int32), groups.lo.astype(np.int32)
+        windows = [(TakenColumn(column), own) for column in self._bounds(groups.number)]
+        keys = [(TakenColumn(one_zero(self.events.columns[n]), arrow_type(t)), first) for n, t in self.bound.partition]
+        return [*windows, *keys]
+
+    def _bounds(self, numbers: NDArray[np.int64]) -> list[pa.Array]:
+        """Return start and end of windows by their numbers; nothing without windows."""
+        bound = self.bound
+        assert bound.schema is not None
+        is_sliding = bound.window.kind is WindowKind.SLIDING
+        return Clock(bound.window, bound.schema.time_type).bounds(numbers) if is_sliding else []
 
     def _shown(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
@@ -344,13 +382,9 @@ class RowMaker:
 
     def lead(self, groups: NDArray[np.int64]) -> list[pa.Array]:
         """Return the columns that tell window and partition of groups."""
-        bound, events = self.bound, self.events
-        assert bound.schema is not None
-        columns: list[pa.Array] = []
-        if bound.window.kind is WindowKind.SLIDING:
-            columns += Clock(bound.window, bound.schema.time_type).bounds(events.groups.number[groups])
-        firsts = pa.array(events.groups.lo[groups])
-        return columns + [one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in bound.partition]
+        events, firsts = self.events, pa.array(self.events.groups.lo[groups])
+        keys = [one_zero(present(events.columns[n].take(firsts), arrow_type(t))) for n, t in self.bound.partition]
+        return [*self._bounds(events.groups.number[groups]), *keys]
 
     def ids(self, rows: PathArrays) -> pa.Array:
         """Return the event ids of every trend as lists."""
@@ -394,7 +428,7 @@ class RowMaker:
     def _attribute(self, output: Output, rows: PathArrays) -> pa.Array:
         assert output.column is not None
         column = self.events.columns[output.column.name]
-        taken = self._taken(output.column.name).taken
+        taken = self._taken_column(output.column.name).taken
         if output.list:
             return rows.lists(present(taken(rows.batch.positions), arrow_type(output.type)))
         if output.column.which is Which.FIRST:
@@ -428,6 +462,23 @@ class RowMaker:
         columns = tuple(Column("", n, Which.EACH, None, a.type) for n, a in zip(names, output.arguments, strict=True))
         operation = output.value or Operation(output.function, columns, output.type, output.function)
         return evaluate(operation, lambda c: values[c.name], len(rows.batch.lengths))
+
+
+PLAIN: dict[str, MakeColumn] = {
+    "shared": lambda _, rows: rows.shared(),
+    "rank": lambda _, rows: rows.ranks(),
+    "length": lambda _, rows: rows.lengths_shown(),
+    "start_time": lambda _, rows: rows.start_times(),
+    "end_time": lambda _, rows: rows.end_times(),
+    "events": RowMaker.ids,
+    "new": RowMaker.ids,
+    "bindings": RowMaker._bindings,
+    "iterations": RowMaker._iterations,
+}
+
+
+def _shown_as(output: Output) -> MakeColumn:
+    return lambda maker, rows: maker._shown(output, rows)
 
 
 def order_of(plan: Plan, events: Slice, batch: PathBatch) -> list[NDArray[np.int64]]:

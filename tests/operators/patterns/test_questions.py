@@ -181,7 +181,7 @@ def test_few_results_of_long_spans_are_found_by_their_ranks(monkeypatch: pytest.
 
 def test_windows_without_results_are_not_looked_into() -> None:
     """Ranks of one window are found after those of others, with what was left out for these."""
-    trends = detect(f"{TYPED} WITHIN 5 SLIDE 1")
+    trends = detect(f"{TYPED} WITHIN 5 SLIDE 1", sizes=Sizes(counted_pairs=-1))
     rows = trends.to_arrow().to_pylist()
     part = trends.operator.structure.known
     assert len(part.held) > part.held.sum() == len({row["window_start"] for row in rows}) > 2

@@ -75,9 +75,9 @@ class LocalResults(Results):
         self._source = SortedTable(table, None, whole)
         self._warns_of_ties = warns_of_ties
         self._prepare: Callable[[], PreparedEvents] = partial(
-            prepare, plan, table, self.options.on_bad_rows, None if whole is None else lambda: self.source_table
+            prepare, plan, table, self.options.on_bad_rows, None if whole is None else partial(_whole, self._source)
         )
-        self._make_operator: Callable[[], QueryOperator] = self._first_operator
+        self._make_operator: Callable[[], QueryOperator] | None = None
 
     @property
     def source_table(self) -> pa.Table:
@@ -93,13 +93,12 @@ class LocalResults(Results):
             count_ties(prepared.events).warn(self.plan.bound.schema)
         return prepared
 
-    def _first_operator(self) -> QueryOperator:
-        return make_operator(self.plan, self._prepared.events, _usable_threads(None))
-
     @cached_property
     def operator(self) -> QueryOperator:
         """The operator that answers, over all events."""
-        return self._make_operator()
+        if self._make_operator is not None:
+            return self._make_operator()
+        return make_operator(self.plan, self._prepared.events, _usable_threads(None))
 
     @cached_property
     def _maker(self) -> RowMaker:
@@ -208,7 +207,7 @@ class LocalResults(Results):
         if first is not None:
             refuse_rows(len(first), self.max_trends)
             return iter([made(first)] if len(first) else [])
-        ranges = wanted_ranges(bound, operator.counts, ranks)
+        ranges = wanted_ranges(bound, operator.counts_before_listing(), ranks)
         refuse_rows(sum(end - begin for _, begin, end in ranges), self.max_trends)
         return operator.list(ListRequest(ranges, made, threads, compact, bare, words))
 
@@ -360,6 +359,10 @@ class LocalResults(Results):
         self.operator.prepare()
         borders = [rows * i // number for i in range(number + 1)]
         return [self.batches(threads=1, ranks=range(*ends)) for ends in pairwise(borders)]
+
+
+def _whole(source: SortedTable) -> pa.Table:
+    return source.whole
 
 
 def _text_key(value: Any) -> str:

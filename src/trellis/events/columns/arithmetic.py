@@ -37,6 +37,8 @@ def without_nan(x: Operand) -> Operand:
     """NaN made NULL."""
     if not pa.types.is_floating(x.type):
         return x
+    if not is_scalar(x) and not x.null_count and not np.isnan(x.to_numpy(zero_copy_only=False)).any():
+        return x
     nan = pc.is_nan(x)
     some = nan.as_py() if is_scalar(x) else pc.any(nan).as_py()
     return pc.if_else(nan, null(x.type), x) if some else x

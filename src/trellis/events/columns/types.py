@@ -113,10 +113,9 @@ def normalise(array: Array | Chunked, type_: Type) -> Array:
         If a value does not fit: an integer of more than 64 bits, a time finer than microseconds or too far away, a
         decimal of more than 76 digits.
     """
-    whole = _one_piece(array)
-    if type_.kind is Kind.OTHER or whole.type == physical(type_):
-        return whole
-    return converted(whole, type_)
+    wanted = None if type_.kind is Kind.OTHER else physical(type_)
+    whole = _joined(array) if array.type == wanted else _one_piece(array)
+    return whole if wanted is None or whole.type == wanted else converted(whole, type_)
 
 
 def converted(array: Array, type_: Type) -> Array:
@@ -141,11 +140,13 @@ def _one_piece(array: Array) -> Array:
         array = pc.run_end_decode(array)
     if not pa.types.is_large_string(array.type) and from_arrow(array.type).kind is Kind.STRING:
         array = array.cast(pa.large_string())
-    if isinstance(array, pa.ChunkedArray):
-        array = (
-            array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks or [pa.array([], array.type)])
-        )
-    return array
+    return _joined(array)
+
+
+def _joined(array: Array | Chunked) -> Array:
+    if not isinstance(array, pa.ChunkedArray):
+        return array
+    return array.chunk(0) if array.num_chunks == 1 else pa.concat_arrays(array.chunks or [pa.array([], array.type)])
 
 
 def _misfit(array: Array, type_: Type) -> DataError:

@@ -1,6 +1,7 @@
 """Events bound to the positions of a pattern: which of them lie on results of a window, and the graph of those.
 
-Vertices are (event, position) in that order.
+Vertices are (event, position), in the order of events; of one event those that only end results come first, since a
+result comes before its own extensions.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def nearest_ends(offsets, targets, ends):
 
 
 class VertexGraph(NamedTuple):
-    """The vertices in the order (event, position), whether matches may begin and end there, and their successors.
+    """The vertices in their order, whether matches may begin and end there, and their successors.
 
     `inner` are the vertices that may follow others.
     """
@@ -273,7 +274,8 @@ def write(
 ):
     """Write the vertices and edges of the results of the ranges; `number_of` is scratch, a number a vertex.
 
-    Return for each range whether two of one event come next after a vertex, or at the beginning.
+    Return for each range whether its paths are not in the order of their events, or these do not tell a path: two
+    vertices of one event begin, or come next after a vertex and are not one that only ends and one that only goes on.
     """
     offsets, targets, events, positions = graph.offsets, graph.targets, graph.events, graph.positions
     ambiguous = np.zeros(ranges.lo.shape[0], np.bool_)
@@ -301,15 +303,16 @@ def write(
                     out_events[vertex] = events[v]
                     out_positions[vertex] = positions[v]
                     if not ends:
-                        before = -1
+                        before = last = -1
                         for i in range(offsets[v], offsets[v + 1]):
                             t = targets[i]
                             if t >= hi:
                                 break
                             if not flags[t] & INNER:
                                 continue
-                            ambiguous[w] |= events[t] == before
-                            before = events[t]
+                            sides = flags[t] & (ENDS | GOES_ON)
+                            ambiguous[w] |= events[t] == before and not (last == ENDS and sides == GOES_ON)
+                            before, last = events[t], sides
                             # Of the copies of a vertex those that end come first, of these the one that begins.
                             place = number_of[t]
                             both = 1 if flags[t] & BEGINS else 0

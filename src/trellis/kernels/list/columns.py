@@ -63,18 +63,6 @@ def take_lengths(offsets, shared, lengths):
 
 
 @njit(cache=True, nogil=True)
-def run_places(groups, places, firsts):
-    """Set for each row which run of rows of one group it is in, and the first row of each run; return the runs."""
-    runs = uintp(0)
-    for row in range(uintp(groups.shape[0])):
-        if row == 0 or groups[row] != groups[row - ONE]:
-            firsts[runs] = row
-            runs += ONE
-        places[row] = runs - ONE
-    return runs
-
-
-@njit(cache=True, nogil=True)
 def take_bound(events, variables, places, taken_events, taken_variables):
     """Set the event and the variable of the vertices at places."""
     for i in range(uintp(places.shape[0])):

@@ -23,7 +23,7 @@ from trellis.language.syntax import Which
 from trellis.limits import warn_of_all
 from trellis.operators.batch import PathBatch
 from trellis.operators.bindings import counted_events
-from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
+from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.paths import BoundVertices
@@ -137,13 +137,20 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         indexed = self._unranking
         return super().at_each(chosen) if indexed is None else indexed.at_each(chosen)
 
+    def counts_before_listing(self) -> Counts:
+        """Return the counts; few events are counted on their paths, which to list needs."""
+        self.structure.lists = True
+        return self.counts
+
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
-        indexed, graph = self._unranking, self.plan.positions
-        if indexed is not None and picks_sooner(self.events, request, self.plan.sizes):
+        graph = self.plan.positions
+        sooner = picks_sooner(self.events, request, self.plan.sizes)
+        if sooner and (indexed := self._unranking) is not None:
             yield from map(request.made, indexed.at_each(request.ranks()))
             return
-        if self.indexed is not None and self.indexed.in_order and graph is not None and graph.span:
+        is_span = graph is not None and graph.span and not self.structure.by_paths
+        if is_span and self.indexed is not None and self.indexed.in_order:
             yield from self.indexed.list(request)
             return
         waiting = [one for one in request.ranges if one[1] < one[2]]

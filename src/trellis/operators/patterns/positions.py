@@ -7,6 +7,7 @@ for each step. Windows that overlap share these edges.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +34,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class _PositionVertices:
-    """Events bound to positions, in the order (event, position), and their successors."""
+    """Events bound to positions, in the order of `trellis.kernels.event_graph.positions`, and their successors."""
 
     events: Ints
     positions: Ints
@@ -61,29 +62,32 @@ class PositionPaths:
         self.hi = begins[which] + hi - ranges[which, 0]
         shift = np.repeat(begins[:-1] - ranges[:, 0], ranges[:, 1] - ranges[:, 0])
         until = np.minimum(events.until[self.rows], np.repeat(ranges[:, 1], ranges[:, 1] - ranges[:, 0])) + shift
-        rows = pa.array(self.rows)
-        self.slice = replace(
-            events,
-            columns={name: column.take(rows) for name, column in events.columns.items()},
-            times=np.ascontiguousarray(events.times[self.rows]),
-            order=None if events.order is None else events.order[self.rows],
-            usable=np.ones(len(self.rows), np.bool_),
-            bounds=begins,
-            until=until,
-            begins=None if events.begins is None else events.begins[self.rows],
-        )
-        self.usable = {name: mask[self.rows] for name, mask in variables.usable.items()}
+        usable = np.ones(len(self.rows), np.bool_)
+        self.slice = replace(events, usable=usable, bounds=begins, until=until)
+        self.usable = dict(variables.usable)
+        if len(self.rows) < len(events):
+            rows = pa.array(self.rows)
+            self.slice = replace(
+                self.slice,
+                columns={name: column.take(rows) for name, column in events.columns.items()},
+                times=np.ascontiguousarray(events.times[self.rows]),
+                order=None if events.order is None else events.order[self.rows],
+                begins=None if events.begins is None else events.begins[self.rows],
+            )
+            self.usable = {name: mask[self.rows] for name, mask in variables.usable.items()}
 
     def paths(self) -> Paths:
         """Return the results as paths."""
         vertices = self._vertices()
         events, positions = vertices.events, vertices.positions
-        may_begin, may_end = (np.isin(positions, ends) for ends in (self.graph.firsts, self.graph.lasts))
+        may_begin, may_end, inner = (
+            self._are_at(positions, places) for places in (self.graph.firsts, self.graph.lasts, self.graph.entered)
+        )
         anchored, carried = self.graph.anchored, self._carried()
         ranges, group = self._anchored_ranges(vertices, may_begin, carried) if anchored else self._plain_ranges(events)
         graph = kernel.VertexGraph(
             events, positions, self.slice.ticks[events], may_begin, may_end, vertices.offsets, vertices.targets,
-            np.flatnonzero(np.isin(positions, list(self.graph.entered))),
+            np.flatnonzero(inner),
         )  # fmt: skip
         given = (graph, ranges, carried, self.plan.bound.report is Report.ANY)
         scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
@@ -108,6 +112,12 @@ class PositionPaths:
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         paths = Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
         return paths if len(ranges.starts) in (0, len(group)) else _in_order(paths)
+
+    def _are_at(self, positions: Ints, places: Iterable[int]) -> NDArray[np.bool_]:
+        """Return which vertices are at one of some positions."""
+        wanted = np.zeros(len(self.graph.positions), np.bool_)
+        wanted[[*places]] = True
+        return wanted[positions]
 
     def _plain_ranges(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
         """Return a range of vertices for each window, and these."""
@@ -218,9 +228,10 @@ class PositionPaths:
 
     def _vertices(self) -> _PositionVertices:
         size, number = len(self.rows), len(self.graph.positions)
-        usable = np.stack([self.usable[position.variable] for position in self.graph.positions], axis=1)
+        order = np.array(self.graph.ends_first)
+        usable = np.stack([self.usable[self.graph.positions[place].variable] for place in order], axis=1)
         flat = np.flatnonzero(usable.ravel())
-        events, positions = flat // number, flat % number
+        events, positions = flat // number, order[flat % number]
         vertex_of = np.full((number, size), -1, np.int64)
         vertex_of[positions, events] = np.arange(len(flat))
         steps = sorted(self.graph.steps)

@@ -165,11 +165,12 @@ class PatternStructure:
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
+        self.lists = False  # whether what is counted will be listed
         self.known: PatternPart | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "counts") | {"known": None}
+        return state_of(self, "plan", "events", "threads", "lists", "counts") | {"known": None}
 
     @cached_property
     def variables(self) -> Variables:
@@ -183,9 +184,17 @@ class PatternStructure:
             return None
         return index_positions(self.plan, self.events, self.variables, self.threads)
 
+    @property
+    def by_paths(self) -> bool:
+        """Whether so few events will be listed that their paths, which that takes, count them, too."""
+        pairs = self.events.pairs_between(0, len(self.events), each_start=True)
+        return self.lists and pairs <= self.plan.sizes.counted_pairs
+
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
+        if self.by_paths:
+            return [count for part in self.all_parts() for count in part.operator.counts]
         if self.indexed is not None:
             return self.indexed.operator.counts
         positions = self.plan.positions

@@ -154,12 +154,14 @@ def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeC
 
 
 def _rows(arrays: list[Ints], n: int) -> np.ndarray:
-    return np.stack(arrays) if arrays else np.empty((0, n), np.int64)
+    return np.array(arrays) if arrays else np.empty((0, n), np.int64)
 
 
 def _clauses(adjacency: Adjacency, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return clauses as arrays; a shorter one gets choices that never hold."""
     clauses = adjacency.clauses
+    if not clauses:
+        return np.empty((0, 0, n), np.int64), np.empty((0, 0, n), np.int64)
     shape = len(clauses), max(map(len, clauses), default=0), n
     above, below = np.full(shape, LOWEST), np.full(shape, HIGHEST)
     for j, clause in enumerate(clauses):

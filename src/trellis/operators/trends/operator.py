@@ -17,7 +17,7 @@ from trellis.errors import TrellisError
 from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
-from trellis.operators.contract import BestRequest, ListRequest, StructuredOperator
+from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
 from trellis.operators.trends.count import Counter
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
@@ -125,6 +125,11 @@ class TrendOperator(StructuredOperator[TrendStructure]):
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
         return self.unranker.at_each(chosen, batch_values(self.events, self.plan.sizes))
+
+    def counts_before_listing(self) -> Counts:
+        """Return the counts; few events are counted on the graph, which to list needs, and not on an index."""
+        self.structure.lists = True
+        return self.counts
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the trends with given ranks, in bounded batches; threads list parts of any task."""
@@ -360,7 +365,7 @@ def picks_sooner(events: Slice, request: ListRequest[Any], sizes: Sizes) -> bool
     if request.rows > sizes.most_picked or request.compact or not ranges:
         return False
     begin, end = events.groups.lo[ranges[0][0]], events.groups.hi[ranges[-1][0]]
-    pairs = int((events.until[begin:end] - np.arange(begin + 1, end + 1)).sum())
+    pairs = events.pairs_between(begin, end)
     if pairs > sizes.graph_edges and len(ranges) == 1:
         return True
     each = sizes.pairs_of_one if request.rows <= sizes.found_alone else sizes.pairs_of_many

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 from trellis.events.slice import Slice
 from trellis.language.syntax import Report
@@ -30,11 +31,12 @@ class TrendStructure:
 
     def __init__(self, plan: Plan, events: Slice, threads: int = 1, build: BuildGraph = build_graph) -> None:
         self.plan, self.events, self.threads, self._build = plan, events, threads, build
+        self.lists = False  # whether what is counted will be listed
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what only refers to the rest, and the direct successors, which the graph was made of."""
         return state_of(
-            self, "plan", "events", "threads", "_build", "graph", "index", "tasks", "counts", "task_sizes"
+            self, "plan", "events", "threads", "_build", "lists", "graph", "index", "tasks", "counts", "task_sizes"
         )  # fmt: skip
 
     @cached_property
@@ -71,6 +73,17 @@ class TrendStructure:
         tasks = make_tasks(self.plan, self.events)
         return build_index(self.plan, self.events, tasks.lo, tasks.hi, tasks.single, self.threads)
 
+    @property
+    def _index(self) -> AttributeIndex:
+        assert self.index is not None
+        return self.index
+
+    @property
+    def _by_graph(self) -> bool:
+        """Whether trends are counted on the graph: the index cannot, or the graph is small and listing needs it."""
+        few = self.lists and self.may_have_graph and self.events.pairs <= self.plan.sizes.counted_pairs
+        return few or self.index is None
+
     def with_having(self, plan: Plan) -> TrendStructure:
         """Return the structure of the trends that another HAVING leaves."""
         return RestrictedStructure(plan, self)
@@ -81,7 +94,7 @@ class TrendStructure:
         tasks = make_tasks(self.plan, self.events)
         if not tasks.single:
             return tasks
-        latest = self.graph.latest if self.index is None else self.index.events.latest
+        latest = self.graph.latest if self._by_graph else self._index.events.latest
         tasks = with_first_ends(tasks, self.events, latest)
         return tasks if self.events.begins is None else tasks.chosen(self.events.begins[tasks.lo])
 
@@ -104,16 +117,20 @@ class TrendStructure:
         if not can_count(self.plan) or not is_better(self.direct):
             return None
         at_most = partial(most_trends, self.plan, self.events, self.tasks)
-        return DirectCounter(
-            self.direct, self.tasks, lambda: self.graph, at_most, self.threads, events, self.plan.sizes
-        )
+        return DirectCounter(self.direct, self.tasks, self._late_graph, at_most, self.threads, events, self.plan.sizes)
 
     def _plain_counter(self, events: Slice) -> Counter:
-        relation = GraphRelation(events, self.graph) if self.index is None else self.index
+        relation = GraphRelation(events, self.graph) if self._by_graph else self._index
         bounds = length_bounds(self.plan.bound.having)
         return Counter(
-            events, relation, self.tasks, lambda: self.graph, *bounds, threads=self.threads, sizes=self.plan.sizes
+            events, relation, self.tasks, self._late_graph, *bounds, threads=self.threads, sizes=self.plan.sizes
         )
+
+    @property
+    def _late_graph(self) -> Callable[[], EventGraph]:
+        """The graph for a counter, built when it asks; the counter is held by this, so it holds this weakly."""
+        own = proxy(self)
+        return lambda: own.graph
 
     @cached_property
     def counts(self) -> list[int]:

@@ -29,7 +29,7 @@ from trellis.events.table_bytes import packed, unpacked
 from trellis.kernels.count import tiles as kernel
 from trellis.operators.trends.value_cuts import cuts_of
 from trellis.plan.plan import Plan
-from trellis.plan.relation import comparison, relation_of, terms
+from trellis.plan.relation import neighbour_terms, relation_of
 
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]
@@ -74,7 +74,7 @@ def place_codes(plan: Plan, events: TileEvents) -> PlaceCodes:
     number = len(events)
     adjacency = encode(plan.adjacent, events.columns, np.ones(number, np.bool_))
     sides = PairValues(events.columns, (number, number), None)
-    compared = [term for condition in plan.adjacent for term in terms(condition.value) if comparison(term)]
+    compared = [term for condition in plan.adjacent for term in neighbour_terms(condition) if term.compared]
     if adjacency.residual or not all(gap_is_safe(term, sides) for term in compared):
         raise DataError(
             "a window that is larger than a machine cannot be counted: a condition has numbers that may leave 64 bits",

@@ -231,7 +231,7 @@ def _list(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.R
     Under ORDER BY and LIMIT a group gives its own best results alone, where these can be searched.
     """
     bound = work.plan.bound
-    counts = operator.counts
+    counts = operator.counts if bound.arranged else operator.counts_before_listing()
     for count in counts:
         refuse_listing(bound, [count], work.max_trends)
     if not bound.arranged:
@@ -263,7 +263,7 @@ def without_group(bound: BoundQuery, batch: pa.RecordBatch) -> pa.RecordBatch:
 def _explode(work: Work, operator: QueryOperator, maker: RowMaker) -> Iterator[pa.RecordBatch]:
     """List the groups with one row per event."""
     bound = work.plan.bound
-    counts = operator.counts
+    counts = operator.counts_before_listing()
     for count in counts:
         refuse_listing(bound, [count], work.max_trends)
     plain = RowMaker(work.plan, operator.events, positions=True, plain=True)

@@ -110,7 +110,7 @@ class _State:
         plan, bound = self.work.plan, self.work.plan.bound
         for table in whole_groups(batches, self.work.boundary, self.work.memory):
             operator = make_operator(plan, make_slice(plan, table, self.work.length))
-            counts = operator.counts
+            counts = operator.counts_before_listing()
             rows = result_size(bound, counts)
             self.total, self.wanted = self.total + sum(counts), self.wanted + rows
             refuse_listing(bound, [self.total] if not bound.per_window else counts, self.work.max_trends)
