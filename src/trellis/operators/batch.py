@@ -149,9 +149,11 @@ class PathBatch:
         """The variable of each event; None for a pattern of one variable."""
         return None if self.codes is None else self.codes & VARIABLE
 
-    @cached_property
+    @property
     def _labels(self) -> Labels:
-        return self._label() if callable(self._label) else self._label
+        if callable(self._label):
+            self._label = self._label()
+        return self._label
 
     @property
     def ranks(self) -> Ints:

@@ -37,11 +37,6 @@ class PathArrays:
         """The positions of all events."""
         return wrapped(self.batch.positions)
 
-    @property
-    def offsets(self) -> pa.Array:
-        """Where each result begins, and where the last one ends."""
-        return wrapped(self.batch.offsets)
-
     def of(self, variable: int) -> tuple[PathArrays, pa.Array | None]:
         """Return the rows that have events of a variable, with these alone, and for each row which of them it is.
 
@@ -52,7 +47,8 @@ class PathArrays:
 
     def lists(self, values: pa.Array) -> pa.Array:
         """Return values of all events as a list for each result."""
-        return pa.ListArray.from_arrays(self.offsets, values)
+        offsets = pa.py_buffer(np.ascontiguousarray(self.batch.offsets, np.int32))
+        return pa.Array.from_buffers(pa.list_(values.type), len(self.batch), [None, offsets], children=[values])
 
     @cached_property
     def _ends(self) -> tuple[Words, Words, Words] | None:
@@ -90,8 +86,8 @@ class PathArrays:
     def ranks(self) -> pa.Array:
         """Return the ranks; NULL where one does not fit 64 bits."""
         ranks = self.batch.ranks
-        unknown = ranks[-1:] if self.is_one_group else ranks  # they rise in a group, up to those that do not fit
-        return pa.array(ranks, mask=ranks < 0) if (unknown < 0).any() else whole(ranks)
+        unknown = ranks[-1] < 0 if self.is_one_group else (ranks < 0).any()  # they rise in a group, up to those
+        return pa.array(ranks, mask=ranks < 0) if unknown else whole(ranks)
 
     def group_numbers(self) -> pa.Array:
         """Return the group of each result."""

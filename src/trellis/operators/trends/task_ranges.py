@@ -68,8 +68,9 @@ class TaskRanges:
 
     def labels(self, which: int, begin: int, rows: int) -> tuple[Ints, Ints]:
         """Return the ranks and the groups of some rows from a row of a rank range on."""
-        last, _ = self.after(which, begin, rows - 1)
-        first = self.rank[which] + begin
+        own, first, last = self.size[which] - begin, self.rank[which] + begin, which
+        if rows > own:
+            last, _ = self.after(which, begin, rows - 1)
         if last == which and first + rows < BEYOND:
             ranks = np.frombuffer(pa.allocate_buffer(8 * rows), np.int64)  # of Arrow's pool: this costs no new pages
             count_up(first, ranks)
@@ -77,7 +78,6 @@ class TaskRanges:
         lengths = np.array([rows])
         if last > which:
             borders = self._before[which + 1 : last + 1]
-            own = self.size[which] - begin
             lengths = np.concatenate([[own], np.diff(borders), [rows - own - (borders[-1] - borders[0])]])
         firsts = self.rank.clipped[which : last + 1].copy()
         firsts[0] = min(first, BEYOND)
