@@ -170,8 +170,7 @@ def exploded_schema(bound: BoundQuery) -> pa.Schema:
 
 def id_arrow_type(bound: BoundQuery) -> pa.DataType:
     """Return the Arrow type of event ids."""
-    schema = bound.schema
-    assert schema is not None
+    schema = bound.known_schema
     return pa.int64() if schema.event_id is None else arrow_type(schema.tables[0].columns[schema.event_id])
 
 
@@ -228,8 +227,8 @@ class RowMaker:
 
     @cached_property
     def _times(self) -> TakenColumn:
-        assert self.bound.schema is not None
-        return TakenColumn(self.events.columns[self.bound.schema.time], arrow_type(self.bound.schema.time_type))
+        schema = self.bound.known_schema
+        return TakenColumn(self.events.columns[schema.time], arrow_type(schema.time_type))
 
     @cached_property
     def _ids(self) -> TakenColumn:
@@ -344,10 +343,9 @@ class RowMaker:
 
     def _bounds(self, numbers: NDArray[np.int64]) -> list[pa.Array]:
         """Return start and end of windows by their numbers; nothing without windows."""
-        bound = self.bound
-        assert bound.schema is not None
-        is_sliding = bound.window.kind is WindowKind.SLIDING
-        return Clock(bound.window, bound.schema.time_type).bounds(numbers) if is_sliding else []
+        if self.bound.window.kind is not WindowKind.SLIDING:
+            return []
+        return Clock(self.bound.window, self.bound.known_schema.time_type).bounds(numbers)
 
     def _shown(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""
