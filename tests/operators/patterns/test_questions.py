@@ -179,6 +179,16 @@ def test_few_results_of_long_spans_are_found_by_their_ranks(monkeypatch: pytest.
     assert query.detect(events, time="t", event_id="id", type="k").to_arrow().equals(whole)
 
 
+def test_first_events_that_are_all_different_stay_in_their_order() -> None:
+    """Those of which later events are asked the same are found by sorting; results come in the order of events."""
+    table = pa.table({"t": range(6), "id": range(6), "type": ["A"] * 6, "x": [0.0, 1.0, 1.5, 2.0, -1.0, 0.5]})
+    trends = detect("PATTERN SEQ(A a, A? b, A+ c[]) WHERE a.x < c.x", table)
+    rows = [(row["events"], row["bindings"]) for row in trends.to_arrow().to_pylist()]
+    assert rows == sorted(rows)
+    assert len(rows) == trends.count() == 21
+    assert [trends.trend(rank).to_pylist()[0]["events"] for rank in range(21)] == [events for events, _ in rows]
+
+
 def test_windows_without_results_are_not_looked_into() -> None:
     """Ranks of one window are found after those of others, with what was left out for these."""
     trends = detect(f"{TYPED} WITHIN 5 SLIDE 1", sizes=Sizes(counted_pairs=-1))

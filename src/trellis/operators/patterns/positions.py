@@ -111,7 +111,9 @@ class PositionPaths:
         ambiguous = np.bincount(group, found, len(self.lo)) > 0
         ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
         paths = Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
-        return paths if len(ranges.starts) in (0, len(group)) else _in_order(paths)
+        rise = (group[1:] > group[:-1]) | (ranges.only[1:] > ranges.only[:-1])  # those that are alike stand together
+        in_order = not len(ranges.starts) or (len(ranges.starts) == len(group) and rise.all())
+        return paths if in_order else _in_order(paths)
 
     def _are_at(self, positions: Ints, places: Iterable[int]) -> NDArray[np.bool_]:
         """Return which vertices are at one of some positions."""
