@@ -14,15 +14,18 @@ NOT_USED = {"pyspark", "py4j", "pandas", "polars", "plotly", "matplotlib"}
 KERNELS = {
     "arrays",
     "cache",
+    "calls",
     "count",
     "event_graph",
     "events",
     "index",
     "items",
     "jit",
+    "loops",
     "shortcuts",
     "sort",
     "tuples",
+    "variables",
 }  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"
 

@@ -1,4 +1,4 @@
-"""Ways round what Numba repeats while it compiles, for as long as a kernel is compiled; the code is the same.
+"""Ways round what Numba repeats while it compiles, for as long as a kernel is compiled; the code does the same.
 
 Numba asks for the type of each `+` and each `values[i]` anew, by trying all that it knows for these, and looks through
 all instructions of a function after each of its passes, for variables that only generators need, and for each variable

@@ -8,11 +8,9 @@ any more. In the end the paths are sorted, which gives the ranks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, reduce
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -21,7 +19,7 @@ from pyspark.sql.window import Window as Over
 
 from trellis.digits import number_text
 from trellis.engines.options import RunOptions
-from trellis.engines.spark.batch.operate import PLACE, for_spark, inside_schema, without_group
+from trellis.engines.spark.batch.operate import PLACE, inside_schema
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.batch.scan import lazy_split
 from trellis.engines.spark.batch.sink import Sink, WrittenFile
@@ -42,21 +40,19 @@ from trellis.engines.spark.papers.indexed import (
     WINDOW,
     index_in_kernels,
 )
-from trellis.engines.spark.session.failures import in_driver, in_task
+from trellis.engines.spark.papers.path_rows import PATH, RANK, PathRows
+from trellis.engines.spark.session.failures import in_driver
 from trellis.engines.spark.session.settled import settled
-from trellis.engines.spark.split.rows import ID, TIME, output_names
-from trellis.engines.spark.split.split import Split, row_names
+from trellis.engines.spark.split.rows import output_names
+from trellis.engines.spark.split.split import Split
 from trellis.errors import ListingRefused, UsageError
-from trellis.events.columns.types import from_arrow, normalise
-from trellis.events.slice import Groups, Ints, Slice
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report
 from trellis.methods import SPARK
-from trellis.operators.batch import PathBatch
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
 from trellis.results.arrange import KEY
-from trellis.results.rows import RowMaker, lead_schema, output_type
+from trellis.results.rows import lead_schema, output_type
 
 NEXT, BEFORE = "next", "before"
 FEW = 1 << 16  # open paths that are dealt out anew each round, so that all tasks have some
@@ -279,55 +275,3 @@ def _between(number: Column, begin: int, end: int | None) -> Column:
     most = (1 << 63) - 1
     found = number >= f.lit(min(begin, most))
     return found if end is None else found & (number < f.lit(min(end, most)))
-
-
-PATH, RANK = "path", "rank"
-
-
-@dataclass(frozen=True)
-class PathRows:
-    """Makes rows of ranked paths, with the events and groups that they name: `list`, or `explode` to one an event."""
-
-    plan: Plan
-    what: str
-    events: pa.Table
-    groups: pa.Table
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Take paths with their groups and ranks, and give the rows of results."""
-        with in_task():
-            events, numbers = self._slice(), self.events[EVENT].to_numpy()
-            groups = self.groups[GROUP].to_numpy()
-            exploded = self.what == "explode"
-            maker = RowMaker(self.plan, events, positions=exploded, plain=exploded)
-            for batch in batches:
-                trends = _trends(batch, numbers, groups)
-                rows = maker.exploded(maker.batch(trends)) if exploded else self._arranged(maker.batch(trends), trends)
-                yield for_spark(rows)
-
-    def _slice(self) -> Slice:
-        columns = {n: _normalised(self.events[c]) for n, c in row_names(self.plan).items()}
-        n = self.events.num_rows
-        lo = np.searchsorted(self.events[EVENT].to_numpy(), self.groups[EVENT].to_numpy())
-        groups = Groups(lo, lo + 1, self.groups[WINDOW].to_numpy())
-        ids, times = _normalised(self.events[ID]), self.events[TIME].to_numpy()
-        return Slice(columns, ids, times, np.ones(n, np.bool_), np.array([0, n]), groups, np.full(n, n))
-
-    def _arranged(self, rows: pa.RecordBatch, trends: PathBatch) -> pa.RecordBatch:
-        """Leave out the number of the group, and put the place of each row behind what orders them."""
-        bound = self.plan.bound
-        rows = without_group(bound, rows)
-        return rows.append_column(PLACE, pa.array(trends.ranks)) if bound.order_by or bound.per_window else rows
-
-
-def _normalised(column: pa.ChunkedArray) -> pa.Array:
-    return normalise(column, from_arrow(column.type))
-
-
-def _trends(batch: pa.RecordBatch, numbers: Ints, groups: Ints) -> PathBatch:
-    """Return paths as trends: the numbers of events and groups become positions among those that are known."""
-    paths = batch.column(PATH)
-    positions = np.searchsorted(numbers, paths.flatten().to_numpy()).astype(np.int32)
-    ends = np.cumsum(paths.value_lengths().to_numpy()).astype(np.int32)
-    group = np.searchsorted(groups, batch.column(GROUP).to_numpy())
-    return PathBatch.of_ends(positions, ends, (batch.column(RANK).to_numpy(), group))
