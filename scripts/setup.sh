@@ -60,19 +60,25 @@ if ! { is_new_enough "$venv/bin/python" && "$venv/bin/python" -m pip --version >
     make_venv
 fi
 echo "Installing the packages of requirements.lock (a few minutes the first time)." >&2
-# Two at once, since pip keeps one processor busy; each package is installed by one of them, and the lock names all. Most
-# of what pip would compile to bytecode, one file after another, is never imported: tests of packages, for one.
-halves=$(mktemp -d)
-trap 'rm -rf "$halves"' EXIT
-awk -v halves="$halves" '/^[A-Za-z]/ { odd = !odd } { print > (halves "/" (odd ? "odd" : "even")) }' requirements.lock
-install --no-compile --no-deps --require-hashes -r "$halves/odd" &
-install --no-compile --no-deps --require-hashes -r "$halves/even"
-wait $!
+# Kernels are compiled while the larger part of the packages is still installed: these are all that this needs. Were the
+# list too short, nothing but time would be lost, since what was not compiled then is compiled in the end.
+for_kernels="lark llvmlite numba numpy pandas pyarrow python-dateutil pytz six tzdata"
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+awk -v parts="$parts" -v first=" $for_kernels " '
+    /^[A-Za-z]/ { split($0, pin, "=="); part = index(first, " " pin[1] " ") ? "first" : "rest" }
+    part { print > (parts "/" part) }' requirements.lock
+# Most of what pip would compile to bytecode, one file after another, is never imported: tests of packages, for one.
+install_part() { install --no-compile --no-deps --require-hashes -r "$parts/$1"; }
+install_part rest &
+rest=$!
+unset PYTHONDONTWRITEBYTECODE # set in many containers: each process would compile the modules that it imports again
+install_part first
+PYTHONPATH=src "$venv/bin/python" -m trellis.compiled build || true
+wait $rest
 install --no-deps --no-build-isolation --editable .
-# Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each process would compile the modules again.
 packages=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 (cd "$packages" && exec "$OLDPWD/$venv/bin/python" -m compileall -q -j 0 -x '/tests?/' "$OLDPWD/src" \
     lark llvmlite numba numpy pandas py4j pyarrow pyspark rich typer) || true
-unset PYTHONDONTWRITEBYTECODE # whatever else is imported is kept when it first is
 "$venv/bin/python" -m trellis.compiled build ||
     echo "The kernels could not be compiled ahead: see the message above. They will be when they are needed." >&2
