@@ -20,12 +20,13 @@ CONSTRUCTIONS = ("dynamic", "dynamic-range", "parallel")
 
 @st.composite
 def named_cases(draw: Any, *, most: int = 10, clauses: bool = True) -> Case:
-    """Draw a query that a named algorithm takes: windows or none, skip-till-any, no HAVING."""
+    """Draw a query that a named algorithm takes: windows or none, skip-till-any, no HAVING, no LIMIT PER item."""
     drawn = draw(case(most=most, clauses=clauses))
     within = drawn.query.within
     if within is not None and within.slide is None:
         within = s.WithinClause(within.size, within.size)
-    return replace(drawn, query=replace(drawn.query, select=s.Select.ANY, having=(), within=within))
+    taken = replace(drawn.query, select=s.Select.ANY, having=(), limit_per=(), within=within)
+    return replace(drawn, query=taken)
 
 
 def comparable(case: Case, rows: list[dict[str, Any]]) -> Any:

@@ -272,7 +272,8 @@ def _alike(compared: NeighbourComparison, column: Callable[[Value], Column]) -> 
 def _exact_integer(column: Column) -> Column:
     """Return an integer as the nearest double and the rest, which compare as the number does: rounding keeps order."""
     rounded = column.cast("double")
-    rest = f.coalesce(column - rounded.try_cast("bigint"), column - f.lit(MANY) - 1)  # 2^63 is no bigint
+    beyond = rounded == f.lit(2.0**63)  # not a bigint, though a cast makes it the greatest one instead of NULL
+    rest = f.when(beyond, column - f.lit(MANY) - 1).otherwise(column - rounded.try_cast("bigint"))
     return f.when(column.isNotNull(), f.struct(rounded.alias("near"), rest.alias("rest")))
 
 
