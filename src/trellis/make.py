@@ -49,8 +49,8 @@ _CLASSES = {
     o.TRENDS: "trellis.operators.trends.operator.TrendOperator",
     o.PATTERNS: "trellis.operators.patterns.operator.PatternOperator",
     o.SEQUENCES: "trellis.operators.sequences.operator.SequenceOperator",
-    o.TREE_PLAN: "trellis.operators.sequences.operator.TreeOperator",
+    o.TREE_PLAN: "trellis.operators.trees.sequences.TreeOperator",
     o.JOINS: "trellis.operators.joins.operator.JoinOperator",
-    o.JOIN_TREE: "trellis.operators.joins.tree.JoinTreeOperator",
+    o.JOIN_TREE: "trellis.operators.trees.joins.JoinTreeOperator",
     o.NAMED: "trellis.papers.operator.NamedOperator",
 }

@@ -89,3 +89,20 @@ def first_of_time(later: Ints) -> Ints:
     begins = np.ones(len(later), np.bool_)
     begins[1:] = later[1:] != later[:-1]
     return np.maximum.accumulate(np.where(begins, np.arange(len(later)), 0))
+
+
+def next_of(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place, and the one behind the last, the first from there on that has the flag; else the size."""
+    size = len(flags)
+    found = np.where(flags, np.arange(size), size)
+    return np.append(np.minimum.accumulate(found[::-1])[::-1], size)
+
+
+def last_of(flags: NDArray[np.bool_]) -> Ints:
+    """Return for each place, and the one behind the last, the last one before it that has the flag; -1 without."""
+    return np.append(-1, np.maximum.accumulate(np.where(flags, np.arange(len(flags)), -1)))
+
+
+def until_forbidden(later: Ints, forbidden: NDArray[np.bool_]) -> Ints:
+    """Return for each event the first one that is later than a forbidden one that is later than it."""
+    return np.append(later, len(later))[next_of(forbidden)[later]]

@@ -12,8 +12,8 @@ import pytest
 
 import trellis
 from trellis.operators.joins.operator import JoinOperator
-from trellis.operators.joins.tree import JoinTreeOperator
 from trellis.operators.patterns.operator import PatternOperator
+from trellis.operators.trees.joins import JoinTreeOperator
 from trellis.plan.sizes import Sizes
 
 RNG = np.random.default_rng(5)

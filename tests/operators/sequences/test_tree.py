@@ -18,8 +18,9 @@ from tests.strategies import Case, sequence_case
 from trellis.errors import OverflowInCondition, TrellisError, UsageError
 from trellis.operators.contract import ListRequest
 from trellis.operators.sequences import tree as trees
-from trellis.operators.sequences.operator import SequenceOperator, TreeOperator
+from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.sequences.structure import SequenceStructure
+from trellis.operators.trees.sequences import TreeOperator
 
 QUERY_1 = """
     PATTERN T1;T2;T3

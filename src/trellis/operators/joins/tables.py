@@ -13,7 +13,7 @@ from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import meets_condition
 from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
-from trellis.events.slice import Slice, first_of_time
+from trellis.events.slice import Slice, first_of_time, next_of
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
@@ -170,7 +170,7 @@ class JoinCandidates:
         own = [term for term in arm.arm.terms if term.absent == gap.absent]
         if not own and len(gap.after) == len(gap.before) == 1:
             u, v = arm.slot(gap.after[0]), arm.slot(gap.before[0])
-            behind = self._next_forbidden(gap.absent)[self.later[self.of_slot[u]]]
+            behind = next_of(self._usable[gap.absent])[self.later[self.of_slot[u]]]
             self.pairs.append(PairCondition(v, u, kernel.GREATER, self.begins[self.of_slot[v]] - 1, behind))
             return
         if self._add_compared_gap(arm, gap, own):
@@ -203,12 +203,6 @@ class JoinCandidates:
         right = nearest if behind else self.later[self.of_slot[u]]
         self.pairs.append(PairCondition(v, u, kernel.GREATER, left, right))
         return True
-
-    def _next_forbidden(self, absent: str) -> Ints:
-        """Return for each event, and the one behind the last, the first from there on that a NOT forbids."""
-        size = len(self.events)
-        places = np.where(self._usable[absent], np.arange(size), size)
-        return np.append(np.minimum.accumulate(places[::-1])[::-1], size)
 
     def _check(self, value: Value) -> None:
         """Refuse a condition that computes a number which may leave 64 bits, or by a function that programs lack."""
@@ -327,7 +321,7 @@ class JoinCandidates:
             for side in ("after", "before")
         )
         forbidden = [np.flatnonzero(self._usable[test.gap.absent]) for test in gaps if test.gap]
-        following = [self._next_forbidden(test.gap.absent) for test in gaps if test.gap]
+        following = [next_of(self._usable[test.gap.absent]) for test in gaps if test.gap]
         return (
             masks, asks, np.array(at, np.int64), after, before,
             np.array(following, np.int64).reshape(len(gaps), size + 1),

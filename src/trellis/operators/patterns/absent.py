@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.slice import Ints, Slice
+from trellis.events.slice import Ints, Slice, next_of
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.explore.forbidden import ForbiddenTerms
@@ -194,14 +194,8 @@ def absent_ends(plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks)
         return _of_matches(plan.bound, absent, events)
     size = len(events)
     later = np.append(later_times(events.ticks, events.bounds), size)
-    following = {name: np.append(next_of(usable[name]), size) for name in absent.variables if name in usable}
+    following = {name: next_of(usable[name]) for name in absent.variables if name in usable}
     return first_end(absent.pattern, np.arange(size), later, following)
-
-
-def next_of(flags: NDArray[np.bool_]) -> Ints:
-    """Return for each place the first one from there on that has the flag; the size where none has."""
-    found = np.where(flags, np.arange(len(flags)), len(flags))
-    return np.minimum.accumulate(found[::-1])[::-1]
 
 
 def first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping[str, Ints]) -> Ints:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.adjacency import encode
-from trellis.events.slice import Groups, Slice
+from trellis.events.slice import Groups, Slice, last_of, next_of, until_forbidden
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.kernels.events.partitions import later_times
@@ -284,7 +284,7 @@ class PositionPaths:
         times, absent = self.slice.ticks, self.graph.before
         most = np.full(len(self.lo), _extreme(times, 1), times.dtype)
         if absent and len(times):
-            found = np.append(next_of(self._forbidden(absent)), len(times))[self.lo]
+            found = next_of(self._forbidden(absent))[self.lo]
             has = found < self.hi
             most[has] = times[found[has]]
         return most
@@ -295,9 +295,7 @@ class PositionPaths:
         times, absent = self.slice.ticks, self.graph.after
         least = np.full(len(hi), _extreme(times, -1), times.dtype)
         if absent and len(times):
-            forbidden = self._forbidden(absent)
-            before = np.maximum.accumulate(np.where(forbidden, np.arange(len(times)), -1))
-            found = np.where(hi > 0, before[hi - 1], -1)
+            found = last_of(self._forbidden(absent))[hi]
             has = found >= lo
             least[has] = times[found[has]]
         return least
@@ -329,20 +327,6 @@ def _places(begin: Ints, end: Ints) -> Ints:
 
 def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
     return np.stack(arrays) if arrays else np.empty(empty, np.int64)
-
-
-def until_forbidden(later: Ints, forbidden: NDArray[np.bool_]) -> Ints:
-    """Return for each event the first one that is later than a forbidden one that is later than it."""
-    size = len(later)
-    found = np.append(next_of(forbidden), size)[later]
-    return np.where(found < size, np.append(later, size)[found], size)
-
-
-def next_of(flags: NDArray[np.bool_]) -> Ints:
-    """Return for each place the first one from there on that has the flag; the size where none has."""
-    size = len(flags)
-    found = np.where(flags, np.arange(size), size)
-    return np.minimum.accumulate(found[::-1])[::-1]
 
 
 def _extreme(times: NDArray[Any], sign: int) -> Any:

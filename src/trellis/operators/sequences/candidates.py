@@ -10,14 +10,13 @@ from itertools import pairwise
 import numpy as np
 
 from trellis.events.adjacency import meets_condition
-from trellis.events.slice import Slice
+from trellis.events.slice import Slice, until_forbidden
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import Condition
 from trellis.operators.contract import NotComparable
 from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
-from trellis.operators.patterns.positions import until_forbidden
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import FixedSequence
 

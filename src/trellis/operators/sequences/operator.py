@@ -22,9 +22,9 @@ from trellis.operators.aggregates import Sum
 from trellis.operators.batch import NO_RANK, PathBatch, RankRange, rank_labels
 from trellis.operators.contract import BestRequest, Counts, ListRequest
 from trellis.operators.joins.best import leading_of_plan, search_best_of_plan
-from trellis.operators.matches import MISSING, NONE, MatchOperator, made_on_threads, ranked_parts
+from trellis.operators.matches import MISSING, NONE, MatchOperator, made_on_threads
 from trellis.operators.sequences.candidates import SequenceCandidates
-from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure, TreeStructure
+from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure
 from trellis.operators.sequences.tree import drawn
 
 RUN_TREE = 1e6  # expected rows of a node up to which a tree plan is run to see what it does
@@ -180,21 +180,3 @@ class SequenceOperator(MatchOperator[SequenceStructure]):
             self.structure.walker.fill(task, skip, table, at, at + number)
             at += number
         return PathBatch.of_table(table, partial(rank_labels, some))
-
-
-class TreeOperator(SequenceOperator):
-    """Counts and lists by a tree plan, whose partial matches it holds; sums and single matches come from the walk."""
-
-    structure: TreeStructure
-    lists_at_once = False  # each would hold the partial matches
-
-    def _make_structure(self) -> TreeStructure:
-        return TreeStructure(self.plan, self.events, self.threads)
-
-    def list(self, request: ListRequest[T]) -> Iterator[T]:
-        """List the matches with given ranks, those of a window or tile at a time, on one thread."""
-        for table, part, (group, low, high) in ranked_parts(
-            self.structure.tables(), request.ranges, self.plan.sizes.match_rows
-        ):
-            labels = partial(rank_labels, [(group, low, high - low)])
-            yield request.made(PathBatch.of_table(np.ascontiguousarray(table[:, part]), labels))

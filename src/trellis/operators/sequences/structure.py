@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.slice import Slice, first_of_time
+from trellis.events.slice import Slice, first_of_time, last_of, next_of
 from trellis.language.bound import WindowKind
 from trellis.operators.exact import reconstruct
-from trellis.operators.patterns.positions import next_of
 from trellis.operators.sequences.candidates import SequenceCandidates
-from trellis.operators.sequences.tree import EXACT, PLAIN, SWITCHED, TILE, Tile, TreeMatches, TreePlan
+from trellis.operators.sequences.tree import EXACT, SWITCHED, TILE, Tile, TreePlan
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.operators.trends.tasks import length_bounds
-from trellis.plan.choice import CONDENSED
 from trellis.plan.plan import Plan
 
 RANK_LIMIT = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
@@ -90,15 +88,15 @@ class SequenceStructure:
         keep = np.ones(len(first), np.bool_)
         before, after = leaves.forbidden[0], leaves.forbidden[-1]
         if before is not None and span:  # the last one before the first event must be out of the last event's reach
-            found = _last_of(before)[self._begins_of_time[events]]
+            found = last_of(before)[self._begins_of_time[events]]
             has = found >= groups.lo[group]
             least[has] = leaves.until[found[has]]
         elif before is not None:  # no event of the window may be forbidden before the first
-            found = np.append(next_of(before), len(before))[groups.lo[group]]
+            found = next_of(before)[groups.lo[group]]
             has = found < groups.hi[group]
             keep[has] = events[has] < leaves.later[found[has]]
         if after is not None:  # the last one in reach must not be after the last event
-            found = _last_of(after)[limit]
+            found = last_of(after)[limit]
             has = found >= (events if span else groups.lo[group])
             least[has] = np.maximum(least[has], self._begins_of_time[found[has]])
         if self.length == 1:
@@ -172,20 +170,6 @@ class SequenceStructure:
         return list(tiles_of(self.plan, self.events)) if least <= self.length <= most else []
 
 
-class TreeStructure(SequenceStructure, TreeMatches):
-    """The same with a tree plan, which counts by partial matches that it holds."""
-
-    @cached_property
-    def tree_plan(self) -> TreePlan:
-        """The tree plan."""
-        return self.tree(SWITCHED if self.plan.operator.method == CONDENSED else PLAIN)
-
-    @cached_property
-    def counts(self) -> list[int]:
-        """The exact number of matches of each group."""
-        return self._known_counts or self.tree_counts() or self.counts_by_walk()
-
-
 def tiles_of(plan: Plan, events: Slice) -> Iterator[Tile]:
     """Yield where a tree plan works: windows, or tiles of what begins at so many spans' worth of events."""
     groups, size = events.groups, len(events)
@@ -199,9 +183,3 @@ def tiles_of(plan: Plan, events: Slice) -> Iterator[Tile]:
         for begin in range(lo, hi, step):
             end = min(begin + step, hi)
             yield begin, int(until[end - 1]), end, until
-
-
-def _last_of(flags: NDArray[np.bool_]) -> Ints:
-    """Return for each place, and the one behind the last, the last one before it that has the flag; -1 without."""
-    found = np.maximum.accumulate(np.where(flags, np.arange(len(flags)), -1)) if len(flags) else np.empty(0, np.int64)
-    return np.append(-1, found)

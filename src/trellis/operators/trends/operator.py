@@ -101,7 +101,8 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         """Return the states of AGGREGATE PER EVENT, by a pass in each direction; None under HAVING."""
         if self.plan.bound.having:
             return None
-        from trellis.operators.per_event import join_rows, numbers_through
+        from trellis.operators.per_event import join_rows
+        from trellis.operators.trends.per_event import numbers_through
         from trellis.operators.trends.through import TrendsThrough
 
         outputs = [named.output for named in self.plan.bound.aggregates]
