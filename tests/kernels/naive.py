@@ -133,3 +133,11 @@ def is_clique(vertices: Sequence[int], edges: set[tuple[int, int]]) -> bool:
 
 def h_index(values: Sequence[int]) -> int:
     return max(h for h in range(len(values) + 1) if sum(v >= h for v in values) >= h)
+
+
+def core(near: Sequence[Sequence[int]], least: int) -> set[int]:
+    """The vertices that are left when those of fewer neighbours are taken away again and again."""
+    left = set(range(len(near)))
+    while any(len(left & {*near[v]}) < least for v in left):
+        left = {v for v in left if len(left & {*near[v]}) >= least}
+    return left

@@ -9,7 +9,8 @@ import pytest
 
 from tests.kernels import naive
 from tests.kernels.cases import arrays_of, random_graph
-from trellis.kernels.best import nodes, ranks, search
+from tests.kernels.test_unrank import random_window
+from trellis.kernels.best import leading, nodes, ranks, search, suffixes, tied
 from trellis.kernels.best.heaps import PATH_END, TASK, WANTED
 from trellis.kernels.count.passes import first_successors
 from trellis.kernels.event_graph.edges import EdgeLists, latest_predecessors
@@ -111,3 +112,62 @@ def test_words_hold_numbers_of_any_size() -> None:
     bits, twos = nodes.widths(high, low, np.zeros(len(numbers), int))
     assert bits >= max(n.bit_length() for n in numbers) + 1
     assert twos == 0
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_best_suffixes_by_the_index_and_all_that_tie(seed: int, every: bool, sign: int) -> None:
+    (window, graph), n = random_window(seed, 10, every), 10
+    each, last = np.random.default_rng(seed).integers(-2, 3, (2, n))
+    last[:] = 0
+    behind = [naive.paths_of_task(graph, x, n, single=True, every=every) for x in range(n)]
+
+    def value(path: naive.Path) -> int:
+        return sign * int(each[list(path)].sum())
+
+    best = suffixes.best_suffixes(window, each, last, sign)
+    assert best[:, 0].tolist() == [sign * max(map(value, paths)) for paths in behind]
+    counts = suffixes.suffix_counts(window)
+    assert counts.tolist() == [len(paths) for paths in behind]
+    starts = np.flatnonzero(window.starts)
+    equal = [p for x in starts for p in behind[x] if value(p) == max(map(value, behind[x]))]
+    events, ends, found = tied.tied_paths(window, each, best, sign, starts, 1000, 1 << 30)
+    assert naive.ragged(events, ends[:found]) == equal
+    assert naive.ragged(*tied.tied_paths(window, each, best, sign, starts, 2, 1 << 30)[:2]) == equal[:2]
+    assert tied.tied_paths(window, each, best, sign, starts, 1000, 3)[2] == tied.TOO_LONG
+    in_order = naive.paths_of_task(graph, 0, n, every=every)
+    some = in_order[::2]
+    given = np.array([x for p in some for x in p], np.int32), np.cumsum([len(p) for p in some])
+    assert tied.ranks_by_index(window, counts, *given).tolist() == [*range(0, len(in_order), 2)]
+
+
+@pytest.mark.parametrize("skip", range(4))
+@pytest.mark.parametrize("every", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_one_best_path_for_each_place(seed: int, every: bool, skip: int) -> None:
+    case = Case(seed, every)
+    aims = np.random.default_rng(seed).random(N) < 0.3
+    best = np.empty((N, 2), np.int64)
+    arrays = case.tasks, np.arange(2), case.links, case.shape, best, np.arange(N), aims, skip
+    events, ends, owners = leading.leading_paths(*arrays)
+    wanted = []
+    for task, paths in enumerate(case.paths):
+        place = -1
+        for first in sorted({p[0] for p in paths}):
+            if first < place:
+                continue
+            chosen = max((p for p in paths if p[0] == first), key=case.value)  # of equal ones the first
+            wanted.append((task, chosen))
+            aimed = [x for x in chosen if aims[x]]
+            aim = (aimed[0] if skip == leading.TO_FIRST else aimed[-1]) if aimed else -1
+            place = {leading.PAST_LAST: chosen[-1] + 1, leading.TO_NEXT: first + 1}.get(skip, max(aim, first + 1))
+    assert [*zip(owners.tolist(), naive.ragged(events, ends), strict=True)] == wanted
+
+
+def test_paths_are_kept_that_begin_where_the_one_before_allows_it() -> None:
+    groups, firsts, places = np.array([0, 0, 0, 1, 1]), np.array([1, 2, 4, 0, 5]), np.array([3, 9, 6, 4, 6])
+    last, rows = np.array([0, 1]), np.empty(5, np.int64)
+    number = leading.keep_leading(groups, firsts, places, last, rows)
+    assert rows[:number].tolist() == [0, 2, 3, 4]
+    assert last.tolist() == [1, 6]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kernels import naive
-from trellis.kernels.bloom import chains, filters
+from trellis.kernels.bloom import chains, filters, walk
 
 
 def test_filters_hold_what_was_put_in() -> None:
@@ -115,3 +115,59 @@ def test_chains_without_what_is_forbidden(seed: int) -> None:
     chains.first_ends(has, after, blocks, gaps, strict, limit, start)
     chains.clear_rows(has, after, blocks, gaps, strict, forbidden, start, limit, False, clear)
     assert np.flatnonzero(clear).tolist() == sorted({a for a, _ in wanted})
+
+
+class Tree:
+    """Leaves that hold items of one bit each, and above them nodes of two, four and eight with all their bits."""
+
+    def __init__(self, seed: int, leaves: int = 11, share: float = 0.2) -> None:
+        self.held = np.random.default_rng(seed).random((leaves, 6)) < share
+        below = [(begin, size) for begin in range(leaves) for size in (8, 4, 2) if begin % size == 0]
+        below = [(begin, size) for begin, size in below if begin + size <= leaves]
+        self.spans = np.array([size for _, size in below])
+        self.nodes = np.searchsorted([begin for begin, _ in below], np.arange(leaves + 1))
+        self.leaf_filters = self.bits(self.held)
+        self.node_filters = self.bits(np.array([self.held[a : a + size].any(axis=0) for a, size in below]))
+        self.tops = np.array([0, 8, 10])
+
+    @staticmethod
+    def bits(flags: np.ndarray) -> np.ndarray:
+        return (flags.astype(np.uint64) << np.arange(6, dtype=np.uint64)).sum(axis=1).astype(np.uint64)[:, None]
+
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        return self.spans, self.nodes, self.node_filters, self.leaf_filters
+
+
+NO_TIMES = np.empty(0, np.int64), np.empty(0, np.int64), 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_leaves_that_may_hold_an_item(seed: int) -> None:
+    tree, items = Tree(seed), np.array([[0], [3]], np.int32)
+    holding = tree.held[:, [0, 3]].any(axis=1)
+    out = np.zeros(11, np.bool_)
+    assert walk.walk(*tree.arrays(), items, out) > 0
+    assert out.tolist() == holding.tolist()
+    out[:] = False
+    walk.hold(tree.leaf_filters, items, out)
+    assert out.tolist() == holding.tolist()
+    starts, last, most = np.array([1, 2, 6]), 9, 4
+    reached = [[leaf for leaf in range(a, last + 1) if holding[leaf] and leaf - a <= most] for a in starts.tolist()]
+    found, _ = walk.next_places(*tree.arrays(), items, starts, last, most, *NO_TIMES)
+    assert found.tolist() == sorted({some[0] for some in reached if some})
+
+
+@pytest.mark.parametrize(("blocks", "gaps"), WORDS)
+@pytest.mark.parametrize("seed", range(6))
+def test_the_leaves_that_chains_need(seed: int, blocks: list[int], gaps: list[int]) -> None:
+    tree, (low, high), most = Tree(seed, share=0.35), (1, 10), 5
+    steps = blocks[-1]
+    arrays = tree.spans, tree.nodes, tree.tops, tree.node_filters, tree.leaf_filters
+    given = np.arange(steps, dtype=np.int32)[:, None], np.arange(steps + 1), np.array(blocks), np.array(gaps, np.int64)
+    leaves, holds, visited, inside = walk.narrow(*arrays, *given, low, high, most, *NO_TIMES)
+    has = np.zeros((steps, 11), np.bool_)
+    has[:, low:high] = tree.held[low:high, :steps].T
+    limit = [min(leaf + most, 10) for leaf in range(11)]
+    needed = {(leaf, e) for some in naive.chains(has, blocks, gaps, limit) for c in some for e, leaf in enumerate(c)}
+    assert {(int(leaf), e) for i, leaf in enumerate(leaves) for e in range(steps) if holds[i, e]} == needed
+    assert 0 <= inside <= visited

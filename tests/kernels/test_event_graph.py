@@ -122,3 +122,87 @@ def _cannot_go_on(graph: naive.Graph, may_begin: np.ndarray, may_end: np.ndarray
     before = any(p[0] != path[0] and p[-1] == path[0] and len(p) > 1 and may_begin[p[0]] for p in paths)
     behind = any(p[-1] != path[-1] and p[0] == path[-1] and len(p) > 1 and may_end[p[-1]] for p in paths)
     return not before and not behind
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_paths_begin_and_end(seed: int) -> None:
+    graph, rng = random_graph(seed, 9, 0.3), np.random.default_rng(seed)
+    n, (offsets, targets) = len(graph), arrays_of(graph)
+    marked = rng.random(n) < 0.4
+    paths = naive.paths_of_task(graph, 0, n, every=True)
+    ending = [min((p[-1] for p in paths if p[0] == v and marked[p[-1]]), default=n) for v in range(n)]
+    ending = [v if marked[v] else end for v, end in enumerate(ending)]
+    assert positions.nearest_ends(offsets, targets, marked).tolist() == ending
+    events = np.sort(rng.integers(0, 6, n))
+    begins = [max((events[p[0]] for p in paths if p[1:] and p[-1] == v and marked[p[0]]), default=-1) for v in range(n)]
+    assert positions.latest_begins(events, offsets, targets, marked).tolist() == begins
+    first_ends, noted = rng.integers(0, 7, 6), dict.fromkeys(range(6), 6)
+    for path in naive.paths_of_task(graph, 0, n):
+        noted[events[path[0]]] = min(noted[events[path[0]]], events[path[-1]])
+    wanted = [min(first_ends[x], noted[x]) for x in range(6)]
+    kernel.note_first_ends(offsets, targets, events, first_ends)
+    assert first_ends.tolist() == wanted
+
+
+def test_vertices_in_another_order_have_the_same_edges() -> None:
+    graph = random_graph(2, 8, 0.4)
+    order = np.random.default_rng(2).permutation(8)
+    offsets, targets = positions.reordered(order, *arrays_of(graph))
+    found = [[order[t] for t in targets[a:b]] for a, b in itertools.pairwise(offsets)]
+    assert found == [graph[v] for v in order]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_edges_of_all_steps_are_joined(seed: int) -> None:
+    """Two positions, and steps from 0 to 0, from 0 to 1 and from 1 to 1, each with edges of its own."""
+    n, steps = 6, [(0, 0), (0, 1), (1, 1)]
+    graphs = [random_graph(seed + 10 * s, n, 0.4) for s in range(3)]
+    events, at = np.repeat(np.arange(n), 2), np.tile([0, 1], n)
+    flat = [naive.csr(graph) for graph in graphs]
+    rows = np.array([np.array(flat[s][0]) + sum(len(flat[r][1]) for r in range(s)) for s in range(3)])
+    successors = np.array([y for _, targets in flat for y in targets])
+    vertex_of = np.array([[2 * x + p for x in range(n)] for p in range(2)])
+    arrays = events, at, np.array([0, 2, 3]), np.array([0, 1, 1]), rows, successors, vertex_of
+    wanted = [
+        sorted(2 * y + q for s, (p, q) in enumerate(steps) if p == at[v] for y in graphs[s][events[v]])
+        for v in range(2 * n)
+    ]
+    offsets, none = np.zeros(2 * n + 1, np.int64), np.empty(0, np.int64)
+    total = positions.join_edges(*arrays, offsets, none)
+    assert total == sum(map(len, wanted))
+    targets = np.empty(total, np.int64)
+    positions.join_edges(*arrays, offsets, targets)
+    assert [targets[a:b].tolist() for a, b in itertools.pairwise(offsets)] == wanted
+
+
+def test_events_are_spread_over_the_positions_that_they_may_be_at() -> None:
+    rng, n, places = np.random.default_rng(4), 9, 3
+    usable = rng.random((places, n)) < 0.6
+    keys, above, below, differ = (rng.integers(-1, 3, shape) for shape in ((1, 2, n), (1, n), (1, n), (1, 2, n)))
+    carried = positions.AnchorConditions(np.array([[1], [2], [1]]), keys, above, below, differ)
+    lo, hi, only = np.array([0, 2]), np.array([6, 9]), np.array([0, 3])
+    ranges = positions.MatchRanges(lo, hi, only, hi, lo, np.array([0, 1, 3]), np.array([0, 3, 5]))
+
+    def bits(w: int, x: int) -> int:
+        a = only[w]
+        starts = ranges.starts[ranges.begin[w] : ranges.begin[w + 1]]
+        at_1 = usable[1, x] and keys[0, 0, x] >= 0 and keys[0, 0, x] == keys[0, 1, a]
+        at_1 = at_1 and differ[0, 0, x] >= 0 and differ[0, 1, a] >= 0 and differ[0, 0, x] != differ[0, 1, a]
+        return int(x in starts) + 2 * int(at_1) + 4 * int(usable[2, x] and above[0, x] > below[0, a])
+
+    wanted = [[(x, bits(w, x)) for x in range(lo[w], hi[w]) if bits(w, x)] for w in range(2)]
+    rows, found, sizes = np.empty(20, np.int64), np.empty(20, np.int64), np.empty(2, np.int64)
+    number = positions.spread_events(ranges, usable, 0, carried, rows, found, sizes)
+    assert sizes.tolist() == [len(some) for some in wanted]
+    assert [*zip(rows[:number], found[:number], strict=True)] == [pair for some in wanted for pair in some]
+
+
+def test_vertices_are_laid_out() -> None:
+    """Two parts of three vertices each; those of arrival 1 get the value of their event, and the base of the part."""
+    begin, end, offset, event_offset = np.array([0, 3]), np.array([3, 6]), np.array([0, 0]), np.array([0, 4])
+    events, arrivals = np.array([0, 1, 2, 0, 1, 2]), np.array([1, 0, 1, 1, 1, 0])
+    values, out = np.array([5, 6, -1, 9, 7, 8, 4], np.int32), np.full(6, -9, np.int32)
+    positions.lay_out(
+        begin, end, offset, event_offset, events, arrivals, np.array([False, True]), values, np.array([10, 20]), out
+    )
+    assert out.tolist() == [15, -9, -1, 27, 28, -9]

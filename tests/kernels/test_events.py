@@ -22,6 +22,11 @@ def test_ends_of_times_partitions_and_spans(seed: int) -> None:
 
     assert kernel.later_times(times, bounds).tolist() == [first(x, 0) for x in range(n)]
     assert kernel.span_ends(times, bounds, 3).tolist() == [first(x, 3) for x in range(n)]
+    cuts = np.random.default_rng(seed).integers(-1, n // 2 + 2, n)
+    cuts[:2] = np.iinfo(np.int64).max
+    begins = [naive.partition_of(bounds, x)[0] for x in range(n)]
+    above = [naive.first_in_partition(bounds, a, lambda y, x=x: bool(times[y] > cuts[x])) for x, a in enumerate(begins)]
+    assert kernel.first_above(times, bounds, cuts).tolist() == above
     assert kernel.partition_ends(bounds, n).tolist() == [naive.partition_of(bounds, x)[1] for x in range(n)]
 
 

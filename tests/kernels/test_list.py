@@ -11,7 +11,7 @@ from tests.kernels import naive
 from tests.kernels.cases import random_graph, tasks_of
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import aggregates, rows, walk
-from trellis.kernels.list.blocks import PathBlocks
+from trellis.kernels.list.blocks import BLOCKED, TASK, PathBlocks, make_ready
 from trellis.kernels.list.lengths import LengthLimits
 from trellis.kernels.list.wide import SPARE, copy_wide
 
@@ -130,3 +130,19 @@ def test_aggregates_of_rows(seed: int) -> None:
 def test_a_sum_that_overflows_is_found() -> None:
     ends, values = np.array([1, 3]), np.array([5, 2**63 - 1, 1])
     assert aggregates.sum_integers(ends, values, np.ones(3, np.bool_))[2] == 1
+
+
+@pytest.mark.parametrize("every", [False, True])
+def test_blocks_hold_the_paths_from_each_event(every: bool) -> None:
+    graph = random_graph(2, N, 0.35)
+    lo, hi = TASKS[1]
+    blocks = blocks_of(3000, False)
+    make_ready(tasks_of(graph, TASKS, every=every), 1, np.uint64(10_000), blocks, None)
+    assert blocks.ready[TASK] == 1
+    for x in range(lo, hi):
+        wanted = naive.paths_of_task(graph, x, hi, single=True, every=every)
+        assert blocks.counts[x - lo] == len(wanted)
+        if wanted and len(wanted) <= blocks.ready[BLOCKED]:
+            value, row = blocks.table[x - lo, :2]
+            lengths = blocks.lengths[row : row + len(wanted)]
+            assert naive.ragged(blocks.values[value:], np.cumsum(lengths)) == wanted

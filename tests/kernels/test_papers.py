@@ -10,9 +10,11 @@ import pytest
 
 from tests.kernels import naive
 from tests.kernels.cases import arrays_of, random_graph
+from trellis.kernels.list.wide import SPARE
 from trellis.kernels.papers.abi import breadth, build, edges, join
 from trellis.kernels.papers.cet import baseline, cuts, graph, grow, levels
-from trellis.kernels.papers.debs2016 import lines, tables
+from trellis.kernels.papers.cet import join as cet_join
+from trellis.kernels.papers.debs2016 import lines, posts, tables
 
 N = 12
 
@@ -200,6 +202,50 @@ def test_cuts_and_numbers_of_paths(seed: int) -> None:
             assert on[bases[w] + x - a] == len(naive.paths_of_task(graph_, x, b, single=True))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_trends_are_joined_of_graphlets_and_what_these_cost(seed: int) -> None:
+    """Three graphlets of four events; those that trends enter or leave in the middle keep partial trends for it."""
+    graph_, ok, bounds = random_graph(seed, N, 0.3), np.ones(N, np.bool_), np.array([0, 4, 8, N])
+    forwards = arrays_of(graph_)
+    both = graph.TwoWayGraph(*forwards, *graph.predecessors(*forwards), ok)
+    values, ends = np.zeros(4000, np.int32), np.zeros(1000, np.int64)
+    begins, laters, stops = np.zeros((3, N), np.int64)
+    used = rows = 0
+    for u, v in itertools.pairwise(bounds):
+        first_row, later_row = np.empty((2, v - u + 1), np.int64)
+        grow.grow(u, v, True, both, values, ends, used, rows, first_row, later_row)
+        used, rows = grow.keep_exits(
+            u, v, True, both, values, ends, used, rows, first_row, later_row, begins, laters, stops
+        )
+    stored = cet_join.StoredTrends(values, ends, begins, laters, stops, bounds[np.arange(N) // 4])
+    state, places = np.zeros(cet_join.STATE, np.int64), np.zeros((3, 4), np.int64)
+    walk = cet_join.JoinWalk(state, *places, np.zeros(N + SPARE, np.int32))
+    found: list[naive.Path] = []
+    over = False
+    while not over:  # in small buffers
+        out, out_ends = np.zeros(2 * N + SPARE, np.int32), np.zeros(3, np.int32)
+        number, _, over = cet_join.join(walk, 0, N, both, stored, out, out_ends)
+        found += naive.ragged(out, out_ends[:number])
+    trends = naive.paths_of_task(graph_, 0, N)
+    assert sorted(found) == sorted(trends)
+    lo, hi, base = np.array([0]), np.array([N]), np.array([0])
+    to, on = cuts.paths_of_windows(lo, hi, np.array([0, N]), both)
+    costs = np.empty((2, cuts.COSTS))
+    assert cuts.graphlet_costs(bounds, 1, 3, 1e9, lo, hi, base, to, on, both, costs) == 2
+    for cost, v in zip(costs, (8, N), strict=True):
+        inside = [[y for y in row if 4 <= y < v] if 4 <= x < v else [] for x, row in enumerate(graph_)]
+        before = [[x for x in range(N) if y in graph_[x]] for y in range(N)]
+        entries = [y for y in range(4, v) if not before[y] or before[y][0] < 4]
+        partial = [p for p in naive.paths_of_task(inside, 4, v, every=True) if p[0] in entries]
+        kept = [p for p in partial if not graph_[p[-1]] or graph_[p[-1]][-1] >= v]
+        assert cost[cuts.EDGES] == sum(map(len, inside))
+        assert (cost[cuts.UPDATES], cost[cuts.GROWN]) == (len(partial), sum(map(len, partial)))
+        assert cost[cuts.KEPT] == sum(map(len, kept))
+        assert cost[cuts.VISITS] == sum(
+            sum(4 <= b < v and not 4 <= a < v for a, b in itertools.pairwise((-1, *p))) for p in trends
+        )
+
+
 # --- DEBS 2016 ---------------------------------------------------------------------------------------------------
 
 
@@ -226,6 +272,16 @@ def test_hash_tables_are_dictionaries() -> None:
         for b in range(7):
             for table in (pairs, larger_pairs):
                 assert tables.find_pair(table, a, b) == known_pairs.get((a, b), tables.FREE)
+
+
+def test_names_of_live_posts_are_packed() -> None:
+    names = [b"Anna", b"", b"Bo", b"Carl"]
+    rows, store = np.zeros((4, posts.NAME_SIZE + posts.NAME + 1), np.int64), b"".join(names)
+    rows[:, posts.NAME], rows[:, posts.NAME_SIZE] = [0, 4, 4, 6], [len(name) for name in names]
+    live, packed = np.array([3, 0, 1, 9]), np.zeros(20, np.uint8)
+    size = posts.pack_names(rows, live, 3, np.frombuffer(store, np.uint8), packed)
+    assert packed[:size].tobytes() == b"CarlAnna"
+    assert [rows[slot, posts.NAME] for slot in live[:3]] == [0, 4, 8]
 
 
 def test_times_are_read_and_written() -> None:

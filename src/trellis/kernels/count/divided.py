@@ -19,7 +19,7 @@ def count_divided(algebra, place, first, last, events, tasks):
     """Return the number of paths of each task, as `passes.count` does.
 
     The tasks are single, those of a part follow one another with rising `lo` and `hi`, and whether a path may end at an
-    event does not depend on the task, but for `first_end`.
+    event does not depend on the task, but for `first_end`, which is not behind `lo` where paths may end anywhere.
 
     Parameters
     ----------

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from trellis.kernels.arrays import first_at_least
 from trellis.kernels.jit import njit
+
+HIGHEST = np.iinfo(np.int64).max
 
 
 @njit(cache=True, nogil=True)
@@ -56,14 +59,7 @@ def first_above(values, bounds, cuts):
     for partition in range(bounds.shape[0] - 1):
         begin, end = bounds[partition], bounds[partition + 1]
         for x in range(begin, end):
-            low, high = begin, end
-            while low < high:
-                middle = (low + high) >> 1
-                if values[middle] > cuts[x]:
-                    high = middle
-                else:
-                    low = middle + 1
-            found[x] = low
+            found[x] = end if cuts[x] == HIGHEST else first_at_least(values, begin, end, cuts[x] + 1)
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from trellis.kernels.arrays import first_at_least_in
 from trellis.kernels.jit import njit
 
 
@@ -24,7 +25,7 @@ def first_greater(own, starts, codes, places):
     -------
     int64 (candidates,): numbers of others; as many as there are for none.
     """
-    found = np.empty(own.shape[0], np.int64)
+    found, falling = np.empty(own.shape[0], np.int64), ~codes  # those lower on the stack are greater
     stack, depth, k = np.empty(codes.shape[0] + 1, np.int64), 0, codes.shape[0]
     for i in range(own.shape[0] - 1, -1, -1):
         while k > 0 and places[k - 1] >= starts[i]:
@@ -33,12 +34,6 @@ def first_greater(own, starts, codes, places):
                 depth -= 1
             stack[depth] = k
             depth += 1
-        low, high = 0, depth  # the lower ones are greater
-        while low < high:
-            middle = (low + high) >> 1
-            if codes[stack[middle]] > own[i]:
-                low = middle + 1
-            else:
-                high = middle
+        low = first_at_least_in(stack, falling, 0, depth, ~own[i])
         found[i] = stack[low - 1] if low > 0 else codes.shape[0]
     return found
