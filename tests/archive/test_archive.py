@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import trellis
 from tests.archive.cases import built, events
-from tests.compare import plain_rows
+from tests.compare import assert_same_rows
 from tests.profiles import examples
 from trellis.archive import Answer, Archive
 from trellis.archive.filters import Filters
@@ -134,7 +134,7 @@ def exactly(folder: Path, number: int, text: str) -> None:
     found = archive.find(text, exact=True)
     whole = trellis.query(text).detect(table, time="t", type="n", event_id="id" if with_ids else None)
     assert found.trends.count() == whole.count()
-    assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+    assert_same_rows(found.trends.to_arrow(), whole.to_arrow())
     assert found.needed <= found.read <= found.events == table.num_rows
     if with_ids and "AGGREGATE" not in text:
         assert sorted(map(str, found.trends.explode().to_pylist())) == sorted(map(str, whole.explode().to_pylist()))
@@ -150,7 +150,7 @@ def test_windows_over_doubles(tmp_path: Path, windows: str) -> None:
     text = f"PATTERN SEQ(A a, B b) {windows}"
     whole = trellis.query(text).detect(table, time="t", type="n", event_id="id")
     found = archive.find(text, exact=True)
-    assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+    assert_same_rows(found.trends.to_arrow(), whole.to_arrow())
     assert found.trends.count() > 0 or "0.3" not in windows
 
 
@@ -346,7 +346,7 @@ def test_ties(tmp_path: Path) -> None:
     found = Archive.open(tmp_path / "archive").find(text, exact=True).trends
     whole = trellis.query(text).detect(table, time=("t", "seq"), type="n", event_id="id")
     assert whole.count() > trellis.query(text).detect(table.slice(0), time="t", type="n", event_id="id").count()
-    assert plain_rows(found.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+    assert_same_rows(found.to_arrow(), whole.to_arrow())
     gap = table.set_column(table.column_names.index("seq"), "seq", pa.array([None] * 200, pa.int64()))
     with pytest.raises(DataError, match="200 events have no `seq`"):
         built(gap, tmp_path / "other", time=("t", "seq"))

@@ -19,7 +19,7 @@ import trellis
 from tests.archive import naive_tree
 from tests.archive.cases import built, events, held_in, sized_as, with_keys
 from tests.archive.test_archive import QUERIES
-from tests.compare import plain_rows
+from tests.compare import assert_same_rows
 from trellis.archive import Answer, Archive
 from trellis.errors import DataError, UsageError
 
@@ -94,7 +94,7 @@ def same_as_the_engine(archive: Archive, left: pa.Table, queries: list[str] = QU
     for text in queries:
         found = archive.find(text, exact=True)
         whole = trellis.query(text).detect(left, time="t", type="n", event_id="id")
-        assert plain_rows(found.trends.to_arrow().to_pylist()) == plain_rows(whole.to_arrow().to_pylist())
+        assert_same_rows(found.trends.to_arrow(), whole.to_arrow())
         assert whole.count() == 0 or archive.exists(text.replace("SELECT skip-till-next", "")) is not Answer.NO
 
 

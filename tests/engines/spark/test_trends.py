@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import trellis
-from tests.compare import plain_rows
+from tests.compare import assert_same_rows, plain_rows
 from trellis.engines.local.results import LocalResults
 from trellis.engines.spark.batch.results import SparkResults
 from trellis.engines.spark.split import rows
@@ -656,7 +656,7 @@ def test_an_equality_over_all_variables_is_a_partition_inside(frame: DataFrame, 
     here = trellis.query(text).detect(TABLE, time="ts", event_id="id")
     assert there.count() == here.count() > 0
     assert column in there.describe()["shuffle"]
-    assert plain_rows(there.to_arrow().to_pylist()) == plain_rows(here.to_arrow().to_pylist())
+    assert_same_rows(there.to_arrow(), here.to_arrow())
 
 
 def test_not_every_equality_is_a_partition_inside(frame: DataFrame) -> None:
