@@ -30,7 +30,7 @@ class Reference(NamedTuple):
     """An event of a variable that a value reads; with a function, a number or set of its events' values of `name`.
 
     `function` is COUNT, LENGTH (of all variables), SUM, FSUM (of doubles, rounded once), NUMBER (of values that are not
-    NULL), MANY (whether that is more than none), MIN, MAX or LIST.
+    NULL), MANY (whether that is more than none), MIN, MAX, LIST or MET.
     """
 
     var: str
@@ -45,8 +45,8 @@ class Column:
     """An attribute of an event bound to `var`.
 
     With a `function` it is an aggregate over the events that `which` tells: COUNT, SUM, FSUM, AVG, FAVG (of doubles,
-    rounded once), MIN or MAX; LIST, the set of their values; or LENGTH, the number of all events. `at` tells the
-    iteration, where it is not the one that goes on.
+    rounded once), MIN or MAX; LIST, the set of their values; LENGTH, the number of all events; or MET, an event for
+    which the term with the number `nth` was true. `at` tells the iteration, where it is not the one that goes on.
     """
 
     var: str
@@ -64,7 +64,7 @@ class Column:
             return (Reference(self.var, self.which, self.nth),)
         name = "" if self.function in ("COUNT", "LENGTH") else self.name
         parts = PARTS.get(self.function, (self.function,))
-        return tuple(Reference(self.var, self.which, None, part, name) for part in parts)
+        return tuple(Reference(self.var, self.which, self.nth, part, name) for part in parts)
 
 
 PARTS = {"SUM": ("SUM", "MANY"), "FSUM": ("FSUM", "MANY"), "AVG": ("SUM", "NUMBER"), "FAVG": ("FSUM", "NUMBER")}

@@ -8,8 +8,8 @@ Of an aggregate, over the events so far or over all of a variable, the running n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,7 @@ from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.forbidden import forbidden_paths, of_nots, root_name, stated_parts
 from trellis.plan.relation import terms
+from trellis.plan.thresholds import bit_text, has_extremes, with_bits
 from trellis.plan.views import View, ViewedCondition, Views, apart, named, view_text
 
 ADJACENT = (Which.EARLIER, Which.LATER)
@@ -63,6 +64,7 @@ class RegisterKind(IntEnum):
     EXACT_SUM = 13  # the sum of doubles as a list of doubles that do not overlap
     BEST = 14  # the event with the greatest or the least value of those that have one
     TUPLES = 15  # what a condition names in each iteration that is over
+    MET = 16  # some event, once there is one that meets the term with the number `nth`
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,10 @@ class Register:
     Attributes
     ----------
     nth
-        The number of the event, or the greatest that COUNT, TALLY and NUMBER tell apart (0: any).
+        The number of the event, or the greatest that COUNT, TALLY and NUMBER tell apart (0: any; below, of TALLY: what
+        it is counted modulo); of MET, that of a term.
     value, greatest
-        The value of EXTREME and SAME, and whether the greatest decides.
+        The value of EXTREME and SAME, and whether the greatest decides; of MET, what events meet.
     columns
         The columns that sets and pairs are told apart by.
     """
@@ -115,6 +118,10 @@ class GuardTerm:
         whose iterations the term is, and not of the one that goes on: views whose names begin with theirs are of these.
     stated
         Whether it is never asked: what it names in whole matches is stated, to compare it with what is outside a NOT.
+    noted
+        Whether it is never asked: a register of another term holds whether some event of a variable has met it.
+    notes
+        The terms that the registers of this one are of, by their numbers.
     """
 
     number: int
@@ -130,6 +137,8 @@ class GuardTerm:
     gathered: tuple[View, ...] = ()
     over: tuple[View, ...] = ()
     stated: bool = False
+    noted: bool = False
+    notes: Mapping[int, Value] = field(default_factory=dict, compare=False)
 
     def is_forbidden(self, name: str) -> bool:
         """Return whether what has a name is of what a NOT forbids: one event, or a match of a pattern."""
@@ -192,7 +201,7 @@ class GuardTerm:
     def register(self, reference: Reference) -> Register | None:
         """Return the register that holds what a reference names; none for an event that a NOT forbids."""
         var, which, nth, function, _ = reference
-        if self.is_forbidden(var):
+        if self.is_forbidden(var) or (self.noted and which is Which.EACH and var not in self.singles):
             return None
         if (over := self.over_of(var)) is not None:
             return Register(RegisterKind.TUPLES, over.name)
@@ -216,9 +225,13 @@ class GuardTerm:
             case "LENGTH":
                 return Register(RegisterKind.LENGTH, "", self._most(reference))
             case "COUNT":
-                return Register(RegisterKind.TALLY, var, self._most(reference))
+                return Register(RegisterKind.TALLY, var, self._most(reference) or -self._modulus(reference))
             case "NUMBER" | "MANY":
                 return Register(RegisterKind.NUMBER, var, int(function == "MANY"), columns=(name,))
+            case "MET":
+                assert reference.nth is not None
+                value = self.notes[reference.nth]
+                return Register(RegisterKind.MET, var, reference.nth, value, columns=(name,))
             case "LIST":
                 return Register(RegisterKind.SET, var, columns=(name,))
             case "MIN" | "MAX":
@@ -232,6 +245,11 @@ class GuardTerm:
         constants = [*_compared_with(self.value, reference)]
         found = [number for number in constants if number is not None]
         return 0 if len(found) < len(constants) else min(max([0, *found]) + 1, 1 << 40)
+
+    def _modulus(self, reference: Reference) -> int:
+        """Return the number modulo which events are counted, where nothing else is asked of their number; else 0."""
+        found = {*_moduli(self.value, reference)}
+        return found.pop() if len(found) == 1 else 0
 
     def _each(self, var: str) -> Register | None:
         """Return the one event that decides for all of a variable, if there is such."""
@@ -267,6 +285,9 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
                     _add_term(found, bound, viewed, viewed.condition.value, absent=negated, stated=True, sets=True)
                 continue
             together = viewed.awaited or viewed.gathered or bound.inside_not & {*condition.variables}
+            if negated is None and not together and has_extremes(viewed.condition.value):
+                _add_with_bits(found, bound, viewed)
+                continue
             for value in (viewed.condition.value,) if together else _terms(viewed.condition):
                 _add_term(found, bound, viewed, value, absent=negated)
             for before in viewed.before:
@@ -278,6 +299,27 @@ def guard_terms_of(bound: BoundQuery) -> tuple[GuardTerm, ...]:
     for name, asked_of_it in waiting.items():
         _check_waiting(name, asked_of_it)
     return tuple(found)
+
+
+def _add_with_bits(terms_so_far: list[GuardTerm], bound: BoundQuery, viewed: ViewedCondition) -> None:
+    """Add a condition on greatest and least values, as bits where what they are compared with is known before."""
+    automaton, notes = build_automaton(bound.pattern), dict[int, Value]()
+    kleene = frozenset(v.name for v in bound.variables if v.kleene)
+
+    def note(comparison: Operation) -> int:
+        number = next((one.number for one in terms_so_far if one.noted and one.value == comparison), len(terms_so_far))
+        if number == len(terms_so_far):
+            condition = replace(viewed.condition, value=comparison)
+            _add_term(terms_so_far, bound, viewed._replace(condition=condition), comparison, noted=True)
+        notes[number] = comparison
+        return number
+
+    value = viewed.condition.value
+    if automaton.complete and not bound.groups:
+        takes = {v.name for v in bound.variables if not v.absent}
+        before = {name: frozenset(takes - behind - {name}) for name, behind in variables_behind(automaton).items()}
+        value = with_bits(value, before, kleene, note)
+    _add_term(terms_so_far, bound, viewed, value, notes=notes)
 
 
 def _check_waiting(name: str, conditions: list[ViewedCondition]) -> None:
@@ -356,6 +398,21 @@ def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
             yield from _compared_with(argument, reference)
 
 
+def _moduli(value: Value, reference: Reference) -> Iterator[int]:
+    """Yield what a number of events is divided by, wherever it is named; 0 where it is not."""
+    if isinstance(value, Column):
+        if reference in value.references:
+            yield 0
+    elif isinstance(value, Operation):
+        own, *others = value.arguments
+        by = others[0].value if value.function == "%" and isinstance(others[0], Constant) else None
+        if isinstance(own, Column) and reference in own.references and isinstance(by, int) and 0 < by < ENOUGH:
+            yield by
+        else:
+            for argument in value.arguments:
+                yield from _moduli(argument, reference)
+
+
 def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:
     """Refuse conditions on events so far that would have to be asked again when later variables take events."""
     once = build_automaton(without_groups(bound.pattern)) if bound.groups else automaton
@@ -428,7 +485,8 @@ def register_text(register: Register, singles: frozenset[str]) -> str:
             return f"the different values of every {var}"
         case RegisterKind.TALLY | RegisterKind.LENGTH:
             of = "events" if register.kind is RegisterKind.LENGTH else var
-            return f"how many {of}" + (f", up to {register.nth}" if register.nth else "")
+            limited = f", up to {register.nth}" if register.nth > 0 else f", modulo {-register.nth}"
+            return f"how many {of}" + (limited if register.nth else "")
         case RegisterKind.NUMBER:
             of = f"{register.columns[0]} of {var}"
             return f"whether there is a {of}" if register.nth else f"how many {of}"
@@ -436,6 +494,8 @@ def register_text(register: Register, singles: frozenset[str]) -> str:
             return f"the sum of {register.columns[0]} of {var}"
         case RegisterKind.BEST:
             return f"the {'greatest' if register.greatest else 'least'} {_value_text(register.value)} of {var}"
+        case RegisterKind.MET:
+            return f"whether some {var} had `{bit_text(register.value)}`"
         case RegisterKind.TUPLES:
             return f"what `{var}` names in every iteration"
     return f"the different pairs of consecutive {var}"

@@ -111,6 +111,7 @@ def compile_programs(values: Sequence[Value], slot: Slot, columns: Mapping[str, 
     for number, value in enumerate(values):
         compiler.begin(number, slot)
         compiler.condition(value)
+        compiler.end()
         begins.append(len(compiler.code))
     return ProgramTables(compiler.programs(begins), tuple(values), columns)
 
@@ -131,10 +132,19 @@ class _ProgramCompiler:
         self._texts: list[tuple[pa.Array, int, bool]] = []  # the texts, and the column or instruction that they are
         self._held: dict[Value, tuple[Form, int, int] | None] = {}
         self._arrays: dict[Value, pa.Array | None] = {}
+        self._ones = -1
 
     def begin(self, number: int, slot: Slot) -> None:
         """Begin a program."""
         self._first, self._number, self._slot = len(self.code), number, slot
+
+    def end(self) -> None:
+        """End a program: what is known of one event is compared with a column of ones, as columns are."""
+        if len(self.code) == self._first + 1 and self.code[-1][0] == kernel.LOAD_WHOLE:
+            if self._ones < 0:
+                self._ones = self._add_ints(np.ones(self._size, np.int64), np.ones(self._size, np.bool_))
+            _, own, place, *_ = self.code.pop()
+            self._emit(kernel.COMPARE_COLUMNS, kernel.EQUAL, own, place, self._ones, place)
 
     def programs(self, begins: list[int]) -> kernel.Programs:
         """Return all that was collected."""
@@ -456,9 +466,9 @@ class _ProgramCompiler:
 
 
 def _is_of_one(value: Value) -> bool:
-    """Return whether a value reads attributes of one event alone: MIN and MAX are of the event that has it."""
+    """Return whether a value reads attributes of one event alone: MIN, MAX and MET are of the event that has it."""
     read = references_of(value)
-    return len(read) == 1 and read[0].function in ("", "MIN", "MAX")
+    return len(read) == 1 and read[0].function in ("", "MIN", "MAX", "MET")
 
 
 def _as_attribute(value: Value) -> Value:

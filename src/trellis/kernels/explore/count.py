@@ -70,6 +70,7 @@ from trellis.kernels.explore.moves import (
     M_KIND,
     M_PLAIN,
     M_SHAPE,
+    NEVER,
     NOWHERE,
     SLOW,
     begins_anew,
@@ -240,8 +241,12 @@ def _take(
             number = resolve(tables, programs, row, variable, due, asks, classes.ways[one], way + RESOLVED)
             if number != UNRESOLVED and move >= 0:
                 all_terms = resolve_known(
-                    tables, programs, moves, move, row, variable, classes.ways[one], way + RESOLVED, number
-                )
+                    tables, columns, programs, lists, scratch, moves, move, row, variable, classes.ways[one],
+                    way + RESOLVED, number,
+                )  # fmt: skip
+                if all_terms == NEVER:
+                    classes.ways[one, way + LEAD] = STUCK
+                    return 0
                 classes.ways[one, way + KNOWN] = all_terms != UNRESOLVED
                 number = number if all_terms == UNRESOLVED else all_terms
             classes.ways[one, way + NUMBER] = number

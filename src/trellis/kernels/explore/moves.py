@@ -44,9 +44,10 @@ from trellis.kernels.explore.terms import (
     sides_of,
     takes_event,
 )
-from trellis.kernels.expression.program import MISFIT, TRUE
+from trellis.kernels.expression.program import MISFIT, TRUE, is_comparison
 from trellis.kernels.jit import njit
 
+NEVER = -3  # a term that is known does not hold, whatever the event
 UNKNOWN, QUICK, NOWHERE, SLOW = range(4)
 """Kinds of moves: not looked at yet; as this page says; there is none; every event is looked at anew."""
 (
@@ -159,19 +160,28 @@ def coming_of(tables, lists, row):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def resolve_known(tables, programs, moves, move, row, variable, resolved, place, number):
+def resolve_known(
+    tables, columns, programs, lists, scratch, moves, move, row, variable, resolved, place, number
+):  # fmt: skip
     """Write the terms that are known by a move behind `number` others, as `resolve` does; return how many there are.
 
-    It is `UNRESOLVED` if one of them does not compare the event that is taken with one that is remembered.
+    Those that do not depend on the event are asked at once: `NEVER` if one does not hold. It is `UNRESOLVED` if one of
+    the others does not compare the event that is taken with one that is remembered.
     """
     code, rows, terms = programs.code, moves.rows, tables[t.TERMS]
-    if number + rows[move, M_KNOWN] > MOST_TERMS:
-        return UNRESOLVED
     for i in range(rows[move, M_KNOWN]):
-        term, here = rows[move, M_TERMS + terms + i], place + 3 * (number + i)
-        if not is_plain(tables, code, term, 0):
-            return UNRESOLVED
+        term, here = rows[move, M_TERMS + terms + i], place + 3 * number
         p, first, news = code[term], t.at(tables, t.T_BEGINS, term), 0
+        for r in range(first, t.at(tables, t.T_BEGINS, term + 1)):
+            news |= takes_event(tables, row, variable, t.at(tables, t.T_SLOT, r))
+        if news == 0:
+            answer = holds(tables, columns, programs, lists, scratch, term, row, NO_ONE, NO_ONE)
+            if answer != TRUE:
+                return UNRESOLVED if answer == MISFIT else NEVER
+            continue
+        if number == MOST_TERMS or not is_plain(tables, code, term, 0):
+            return UNRESOLVED
+        news = 0
         for side in range(2):
             r = first + code[p + 3 + 2 * side]
             slot = t.at(tables, t.T_SLOT, r)
@@ -184,7 +194,8 @@ def resolve_known(tables, programs, moves, move, row, variable, resolved, place,
                 note_other(programs, p, side, row[SLOTS + slot], resolved, here)
         if news != 1:
             return UNRESOLVED
-    return number + rows[move, M_KNOWN]
+        number += 1
+    return number
 
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
@@ -231,7 +242,7 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     for i in range(row.shape[0]):
         after[i] = row[i]
     after[BOUND] = 0 if tables[t.GROUPS] else row[BOUND] | (1 << variable)
-    _note_registers(tables, columns, after, variable, event, row[BOUND])
+    _note_registers(tables, columns, programs, after, variable, event, row[BOUND])
     size, rows[move, M_KNOWN] = np.int64(0), -1
     begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
     for b in range(begin, lists.ends[row[BRANCHES]], 2):
@@ -257,11 +268,11 @@ def _find(tables, columns, programs, lists, scratch, moves, move, row, variable,
     rows[move, M_LIVE] = live
     rows[move, M_SHAPE] = shape_of(tables, lists, moves, after)
     _note_last(tables, lists, rows, move, after)
-    fixed = rows[move, M_LAST] == 0 and not (row[VARIABLE] < 0 and tables[t.SPAN])
+    fixed = not (row[VARIABLE] < 0 and tables[t.SPAN])
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, slot = t.at(tables, t.R_KIND, r), t.at(tables, t.R_SLOT, r)
-        if kind >= t.TALLY:
-            fixed &= not live & (1 << slot)
+        if kind >= t.TALLY:  # how many there are depends on no event
+            fixed &= kind in (t.TALLY, t.LENGTH) or not live & (1 << slot)
         else:  # the shape tells a count
             fixed &= kind == t.COUNT or after[SLOTS + slot] == t.NONE
     rows[move, M_FIXED] = fixed
@@ -284,12 +295,15 @@ def _note_sides(tables, code, rows, move, row, variable):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _note_registers(tables, columns, after, variable, event, bound):
+def _note_registers(tables, columns, programs, after, variable, event, bound):
     """Change the registers of a variable as far as the shape tells of them: sets only hold something then."""
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         if t.at(tables, t.R_KIND, r) in (t.SET, t.PAIRS) and not bound & (1 << variable):
             after[SLOTS + t.at(tables, t.R_SLOT, r)] = 0
-    remember_plainly(tables, columns, after, variable, event, bound, t.at(tables, t.L_VIEWS, variable))
+    views = t.at(tables, t.L_VIEWS, variable)
+    remember_plainly(
+        tables, columns, programs.code, programs.ints, programs.there, after, variable, event, bound, views
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -344,12 +358,14 @@ def _note_last(tables, lists, rows, move, after):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _is_all_plain(tables, code, rows, move, variable):
-    """Return whether a move changes no set that is needed, nothing that runs along, and its terms compare columns."""
+    """Return whether a move changes no set and no sum that is needed, and its terms compare columns."""
     plain, terms, live = tables[t.RESULTS] == 0, tables[t.TERMS], rows[move, M_LIVE]
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind = t.at(tables, t.R_KIND, r)
         is_needed = live & (1 << t.at(tables, t.R_SLOT, r)) != 0
-        plain &= kind < t.TALLY and not (kind in (t.SET, t.PAIRS) and is_needed)
+        if is_needed:
+            plain &= kind not in (t.SET, t.PAIRS, t.SUM, t.EXACT_SUM)
+            plain &= kind != t.MET or is_comparison(code, t.at(tables, t.R_NTH, r))
     for i in range(rows[move, M_KNOWN]):
         plain &= is_plain(tables, code, rows[move, M_TERMS + terms + i], 0)
     for i in range(rows[move, M_LAST]):
@@ -379,7 +395,8 @@ def make_plainly(tables, columns, code, ints, there, rows, move, row, variable, 
     if after[VARIABLE] < 0:
         after[END] = min(columns[t.UNTIL_ROW, event], hi) if tables[t.SPAN] else hi
     after[EVENT], after[VARIABLE] = event, variable
-    remember_plainly(tables, columns, after, variable, event, after[BOUND], t.at(tables, t.L_VIEWS, variable))
+    views = t.at(tables, t.L_VIEWS, variable)
+    remember_plainly(tables, columns, code, ints, there, after, variable, event, after[BOUND], views)
     first = M_TERMS + tables[t.TERMS]
     for i in range(first, first + rows[move, M_KNOWN]):
         if not holds_plainly(tables, code, ints, there, rows[move, i], after):

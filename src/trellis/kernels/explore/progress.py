@@ -34,8 +34,8 @@ from trellis.kernels.explore.matches import (
     taken_by,
 )
 from trellis.kernels.explore.nodes import is_in_reach, note
-from trellis.kernels.explore.running import running
-from trellis.kernels.expression.program import FALSE, MISFIT, TRUE
+from trellis.kernels.explore.running import is_simple, run_simply, running
+from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, compares, is_comparison
 from trellis.kernels.jit import njit
 
 
@@ -65,27 +65,68 @@ def remember(tables, columns, programs, lists, scratch, row, variable, event, bo
             row[at] = keep_with(lists, row[at] if is_bound else 0, own, scratch.members)
             if row[at] == FULL:
                 return NO_ROOM
-        elif kind >= t.TALLY:
+        elif kind in (t.SUM, t.EXACT_SUM):
             scratch.decided[tables[t.TERMS]] = 0
             row[at] = running(tables, columns, lists, scratch, r, row[at], is_bound, event)
             if kind == t.EXACT_SUM and row[at] == FULL:
                 return NO_ROOM
             if kind == t.SUM and scratch.decided[tables[t.TERMS]] < 0:
                 return TROUBLE
-    remember_plainly(tables, columns, row, variable, event, bound, taken)
+        elif kind == t.MET and not is_comparison(programs.code, t.at(tables, t.R_NTH, r)):
+            answer = holds(
+                tables, columns, programs, lists, scratch, t.at(tables, t.R_NTH, r), row, variable, event
+            )  # fmt: skip
+            if answer == MISFIT:
+                return TROUBLE
+            note_met(tables, row, r, own, is_bound, answer == TRUE)
+    remember_plainly(
+        tables, columns, programs.code, programs.ints, programs.there, row, variable, event, bound, taken
+    )  # fmt: skip
     return HOLDS
 
 
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def note_met(tables, row, register, own, is_bound, is_met):
+    """Note in a register whether an event has met its term, and forget what only this term has needed."""
+    at = SLOTS + t.at(tables, t.R_SLOT, register)
+    if not is_bound:
+        row[at] = t.NONE
+    if is_met and row[at] == t.NONE:
+        row[at] = own
+        forgotten = t.at(tables, t.R_LAST, register)
+        for slot in range(row.shape[0] - SLOTS if forgotten else 0):
+            if forgotten & (1 << slot) and row[SLOTS + slot] != t.NONE:
+                row[SLOTS + slot] = 0  # any event: the shape of matches stays
+
+
 @njit(cache=True, nogil=True, _nrt=False)
-def remember_plainly(tables, columns, row, variable, event, bound, taken):
-    """Change the registers of a letter that takes an event, but for sets and those that run along; see `remember`."""
+def is_met_by(tables, code, ints, there, register, row, event):
+    """Return whether an event meets the term of a register, which compares two columns."""
+    term, view = t.at(tables, t.R_NTH, register), t.at(tables, t.R_VIEW, register)
+    p, first = code[term], t.at(tables, t.T_BEGINS, term)
+    left, right = first + code[p + 3], first + code[p + 5]
+    e = event if t.at(tables, t.T_VARIABLE, left) == view else row[SLOTS + t.at(tables, t.T_SLOT, left)]
+    f = event if t.at(tables, t.T_VARIABLE, right) == view else row[SLOTS + t.at(tables, t.T_SLOT, right)]
+    if e < 0 or f < 0 or not there[code[p + 2], e] or not there[code[p + 4], f]:
+        return False
+    return compares(code[p + 1], ints[code[p + 2], e], ints[code[p + 4], f])
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def remember_plainly(tables, columns, code, ints, there, row, variable, event, bound, taken):
+    """Change the registers of a letter that takes an event, but for sets and sums that are checked; see `remember`.
+
+    `code`, `ints` and `there` are those of the programs.
+    """
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind, at = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
         own, view = columns[tables[t.R_ALIKE] + r, event], 1 << t.at(tables, t.R_VIEW, r)
         is_bound = bound & view != 0
-        if not taken & view:
+        if not taken & view and kind != t.LENGTH:
             continue
-        if kind == t.LAST:
+        if is_simple(kind):
+            row[at] = run_simply(tables, columns, r, kind, row[at], is_bound, event)
+        elif kind == t.LAST:
             row[at] = own
         elif kind == t.COUNT:
             if not is_bound:
@@ -96,6 +137,9 @@ def remember_plainly(tables, columns, row, variable, event, bound, taken):
             count = row[SLOTS + t.at(tables, t.R_LAST, r)]  # counted before
             if count == t.at(tables, t.R_NTH, r) and row[at] == t.NONE:
                 row[at] = own
+        elif kind == t.MET:
+            if is_comparison(code, t.at(tables, t.R_NTH, r)):
+                note_met(tables, row, r, own, is_bound, is_met_by(tables, code, ints, there, r, row, event))
         elif kind in (t.SET, t.PAIRS) or kind >= t.TALLY:
             continue
         elif not is_bound:

@@ -13,6 +13,33 @@ from trellis.kernels.jit import njit
 MISSING = -HIGHEST  # the code of an event without a value
 
 
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def is_simple(kind):
+    """Return whether a running register is a number that nothing but its value and an event decide."""
+    return kind >= t.TALLY and kind not in (t.SUM, t.EXACT_SUM, t.MET)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def run_simply(tables, columns, register, kind, value, is_bound, event):
+    """Return the value of a register that is simple with one more event; see `running`."""
+    r = register
+    own = columns[tables[t.R_CODES] + r, event]
+    there = columns[tables[t.R_ALIKE] + r, event]
+    if kind == t.BEST:
+        known = is_bound and value >= 0
+        if own == MISSING or (known and columns[tables[t.R_CODES] + r, value] >= own):
+            return value if known else np.int64(t.NONE)
+        return there
+    if kind == t.REAL_SUM:
+        total = value if is_bound else np.int64(0)
+        return as_bits(as_real(total) + as_real(own)) if there else total
+    count = value if value > 0 and (is_bound or kind == t.LENGTH) else np.int64(0)
+    most = t.at(tables, t.R_NTH, r)
+    if most < 0:
+        return (count + 1) % -most
+    return count + 1 if (kind != t.NUMBER or there) and (most == 0 or count < most) else count
+
+
 @njit(cache=True, nogil=True, _nrt=False)
 def running(tables, columns, lists, scratch, register, value, is_bound, event):
     """Return the value of a running register with one more event.
@@ -26,27 +53,15 @@ def running(tables, columns, lists, scratch, register, value, is_bound, event):
     """
     r = register
     kind = t.at(tables, t.R_KIND, r)
+    if is_simple(kind):
+        return run_simply(tables, columns, r, kind, value, is_bound, event)
     own = columns[tables[t.R_CODES] + r, event]
-    there = columns[tables[t.R_ALIKE] + r, event]
-    if kind in (t.TALLY, t.LENGTH, t.NUMBER):
-        count = value if value > 0 and (is_bound or kind == t.LENGTH) else np.int64(0)
-        most = t.at(tables, t.R_NTH, r)
-        return count + 1 if (kind != t.NUMBER or there) and (most == 0 or count < most) else count
-    if kind == t.BEST:
-        known = is_bound and value >= 0
-        if own == MISSING or (known and columns[tables[t.R_CODES] + r, value] >= own):
-            return value if known else np.int64(t.NONE)
-        return there
+    total = value if is_bound else np.int64(0)
     if kind == t.SUM:
-        total = value if is_bound else np.int64(0)
         if total > HIGHEST - own if own > 0 else total < LOWEST - own:
             scratch.decided[tables[t.TERMS]] = -1 - t.at(tables, t.R_SLOT, r)
             return np.int64(0)
         return total + own
-    if kind == t.REAL_SUM:
-        if not there:
-            return value if is_bound else np.int64(0)
-        return as_bits(as_real(value if is_bound else np.int64(0)) + as_real(own))
-    if not there:
-        return value if is_bound else np.int64(0)
-    return with_summand(lists, value if is_bound and value > 0 else 0, own, scratch.members)
+    if not columns[tables[t.R_ALIKE] + r, event]:
+        return total
+    return with_summand(lists, total if total > 0 else 0, own, scratch.members)

@@ -17,7 +17,8 @@ from trellis.kernels.items import DATA, extract
 
 (
     PAIRS, FIRST, LAST, NTH, COUNT, EXTREME, SAME, SET, TALLY, LENGTH, NUMBER, SUM, REAL_SUM, EXACT_SUM, BEST, TUPLES,
-) = range(16)  # fmt: skip
+    MET,
+) = range(17)  # fmt: skip
 """Kinds of registers; from `TALLY` on those that run along with the events of a variable."""
 (
     OF_FIRST, OF_LAST, OF_NTH, OF_EACH, OF_EARLIER, OF_LATER, OF_ABSENT, OF_WHOLE, OF_BEFORE, OF_UPTO,
@@ -28,7 +29,8 @@ to one of the tuples that were gathered."""
 OVER_SET, OVER_PAIRS, OVER_TUPLES, OVER_FORBIDDEN = range(4)  # loops of a term; the last: those of a forbidden match
 WHILE_ASKED, WHILE_OTHERS, WHILE_OPEN, WHILE_LOOPS = range(4)  # how long a term needs a register
 ANY, NEXT, CONTIGUOUS = range(3)  # policies
-LATE, TWICE = 1, 2  # terms that wait for an event; that compare two views which may take the same events
+LATE, TWICE, NOTED = 1, 2, 3
+"""Terms that wait for an event; that compare two views which may take the same events; that are noted, not asked."""
 FIRST_EVENT = 1  # of an UNTIL: it is asked of the first event of its variable
 EVERY_STEP = -1
 LEAVES, WAITS, WAITS_IN_TIE = range(3)  # what transitions ask of greedy letters; see `trellis.plan.remainders.Leaving`
@@ -90,9 +92,9 @@ for each register that it needs the groups in whose next iterations it is asked 
 variable of NOT of this query inside of which that of the term is; and its number among those that are told, or -1.
 
 `R_...`, registers by letter: the view, the kind, the slot, the number of an event, the slot of the event before (of
-NTH the one that counts); the slot of each variable's last time; and the first rows of the matrix that tell for each
-event the first that is alike for a register, and the code whose greatest is remembered; of sums, whether there is a
-value, and it.
+NTH the one that counts; of MET, whose number is a term, the slots that nobody needs once it is met, as bits); the slot
+of each variable's last time; and the first rows of the matrix that tell for each event the first that is alike for a
+register, and the code whose greatest is remembered; of sums, whether there is a value, and it.
 
 `E_...`, the events that each variable may take, and the first row that tells how many of them come before an event.
 Where a NOT forbids a whole pattern, the events at which its matches begin.

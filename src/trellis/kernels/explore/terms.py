@@ -17,7 +17,7 @@ from trellis.kernels.explore.matches import (
     taken_by,
 )
 from trellis.kernels.explore.progress import open_views
-from trellis.kernels.expression.program import COMPARE_COLUMNS, FIELDS, MISFIT, TRUE, compares
+from trellis.kernels.expression.program import MISFIT, TRUE, compares, is_comparison
 from trellis.kernels.jit import njit
 
 MOST_TERMS = 4  # of a match and a variable, that are resolved
@@ -35,7 +35,7 @@ def asked_terms(tables, scratch, row, variable, due):
         bit = own & views
         if t.at(tables, t.T_ABSENT, term) >= 0 or not bit or (own & ~bit) & ~bound or not scratch.decided[term]:
             continue
-        if is_asked_after(tables, term, views):
+        if is_asked_after(tables, term, views) or t.at(tables, t.T_LATE, term) == t.NOTED:
             continue
         if bound & bit:
             if not t.at(tables, t.T_MOVING, term) & bit:
@@ -157,11 +157,10 @@ def takes_event(tables, row, variable, slot):
 @njit(cache=True, nogil=True, _nrt=False)
 def is_plain(tables, code, term, takes):
     """Return whether a term compares two columns, of one event each; sets of views that take the event do not count."""
-    p = code[term]
     for k in range(t.at(tables, t.T_LOOP_BEGINS, term), t.at(tables, t.T_LOOP_BEGINS, term + 1)):
         if not takes & (1 << t.at(tables, t.T_LOOP_VARIABLE, k)):
             return False
-    return code[term + 1] == p + FIELDS and code[p] == COMPARE_COLUMNS
+    return is_comparison(code, term)
 
 
 @njit(cache=True, nogil=True, _nrt=False)

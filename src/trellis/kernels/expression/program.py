@@ -168,12 +168,18 @@ def _is_in_list(programs, event, number, own, of):
     return answer
 
 
+@register_jitable
+def is_comparison(code, program):
+    """Return whether a program does nothing but compare two columns."""
+    return code[program + 1] == code[program] + FIELDS and code[code[program]] == COMPARE_COLUMNS
+
+
 @njit(cache=True, nogil=True, _nrt=False)
 def is_true(programs, program, events, at, whole, real, there):
     """Return whether a program is `TRUE` of some events, `FALSE` (or NULL), or has a `MISFIT`."""
     code = programs.code
     p, end = code[program], code[program + 1]
-    if end == p + FIELDS and code[p] == COMPARE_COLUMNS:
+    if is_comparison(code, program):
         e, f = events[at + code[p + 3]], events[at + code[p + 5]]
         if not programs.there[code[p + 2], e] or not programs.there[code[p + 4], f]:
             return FALSE

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, TrellisError
@@ -20,7 +21,7 @@ from trellis.kernels.explore import tables as t
 from trellis.language.bound import Reference, columns_of
 from trellis.language.syntax import Which
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet
-from trellis.operators.patterns.states import ints
+from trellis.operators.patterns.states import bits, ints
 from trellis.plan.registers import ENOUGH, GuardTerm, Register, RegisterKind
 from trellis.plan.views import counter
 
@@ -62,6 +63,7 @@ class RegisterSlots:
         self.alphabet = alphabet
         self.slots: dict[Register, int] = {}
         self._columns: dict[Register, set[str]] = {}
+        self._users: dict[Register, set[int]] = {}  # terms
         most: dict[str, int] = {}
         for one in guard_terms:
             for reference in one.references:
@@ -88,6 +90,7 @@ class RegisterSlots:
         for wanted in (register, *self._beside(register)):
             self.slots.setdefault(wanted, len(self.slots))
             self._columns.setdefault(wanted, set()).update(names)
+            self._users.setdefault(wanted, set()).add(one.number)
 
     def _beside(self, register: Register) -> tuple[Register, ...]:
         if register.kind is RegisterKind.NTH:
@@ -121,7 +124,7 @@ class RegisterSlots:
         """Return the registers by variable; `rows` tells of the events that change them."""
         order = [register for _, register in self._order]
         begins = np.searchsorted(ints(code for code, _ in self._order), np.arange(len(self.alphabet.letters) + 1))
-        beside = [self.count(r.variable) if r.kind is RegisterKind.NTH else self.last(r.variable) for r in order]
+        beside = map(self._beside_slot, order)
         times = np.arange(self.times) + len(self.slots) if self.times else np.full(len(self.alphabet.variables), -1)
         return {
             t.R_BEGINS: begins,
@@ -131,6 +134,14 @@ class RegisterSlots:
             t.R_TIME_SLOT: times,
             t.R_VIEW: ints(self.alphabet.view_numbers.get(r.variable, 0) for r in order),
         }
+
+    def _beside_slot(self, register: Register) -> int:
+        """Return the slot that a register is changed by; of MET those, as bits, that nobody needs once it is met."""
+        if register.kind is RegisterKind.MET:
+            users, only = self._users, {register.nth}
+            events = (RegisterKind.FIRST, RegisterKind.LAST)
+            return bits(slot for r, slot in self.slots.items() if r.kind in events and users[r] == only)
+        return self.count(register.variable) if register.kind is RegisterKind.NTH else self.last(register.variable)
 
     def rows(self, columns: Mapping[str, pa.Array], rows: EventRows) -> Ints:
         """Add the rows of events that change registers, by variable; return the kinds of these in the kernels."""
@@ -170,6 +181,9 @@ class RegisterSlots:
             return _summands(register, columns[register.columns[0]])
         if register.kind in COUNTED or size == 0:
             return np.zeros(size, np.int64), np.zeros(size, np.int64), register.kind
+        if register.kind is RegisterKind.MET:  # all events that meet it are one: any that has a value
+            lacking = pc.is_null(columns[register.columns[0]], nan_is_null=True).to_numpy(zero_copy_only=False)
+            return np.full(size, lacking.argmin()), np.zeros(size, np.int64), register.kind
         if register.value is not None:
             values = evaluate(register.value, lambda column: columns[column.name], size)
             codes = rank_codes([values])[0] if not pa.types.is_null(values.type) else np.full(size, -1)

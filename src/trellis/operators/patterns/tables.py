@@ -200,7 +200,9 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: Re
         t.T_VARIABLES: ints(mask(one.variables, codes) for one in guard_terms),
         t.T_ABSENT: ints(-1 if one.absent is None else alphabet.absent_numbers[one.absent] for one in guard_terms),
         t.T_CLOSES: ints(bits(_closed_by(one, alphabet)) for one in guard_terms),
-        t.T_LATE: ints(t.LATE if one.late else t.TWICE * _is_of_two(one) for one in guard_terms),
+        t.T_LATE: ints(
+            t.NOTED if one.noted else t.LATE if one.late else t.TWICE * _is_of_two(one) for one in guard_terms
+        ),
         t.T_PAIRED: ints(mask(one.paired & one.variables, codes) for one in guard_terms),
         t.T_MOVING: ints(mask(one.moving, codes) for one in guard_terms),
         t.T_BEGINS: ragged([[0] * len(one.references) for one in guard_terms])[0],
