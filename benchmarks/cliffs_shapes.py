@@ -344,6 +344,41 @@ def _greatest_below(kind: Any, price: Any, size: int) -> Any:
 
 
 @numba.njit(cache=True)
+def _greatest_above(kind: Any, price: Any, size: int) -> Any:
+    """Count `SEQ(A a, B+ b[], C c)` in windows of a size, some `b` above `a`, modulo 2^64."""
+    found = np.uint64(0)
+    for a in range(len(kind)):
+        if kind[a] != A:
+            continue
+        below, above = np.uint64(0), np.uint64(0)
+        for i in range(a + 1, min(len(kind), (a // size + 1) * size)):
+            if kind[i] == B and price[i] > price[a]:
+                above += above + below + np.uint64(1)
+            elif kind[i] == B:
+                above += above
+                below += below + np.uint64(1)
+            elif kind[i] == C:
+                found += above
+    return found
+
+
+@numba.njit(cache=True)
+def _even_number(kind: Any, size: int) -> Any:
+    """Count `SEQ(A a, B+ b[], C c)` in windows of a size, with an even number of `b`, modulo 2^64."""
+    found = np.uint64(0)
+    for begin in range(0, len(kind), size):
+        begun, odd, even = np.uint64(0), np.uint64(0), np.uint64(0)
+        for i in range(begin, min(begin + size, len(kind))):
+            if kind[i] == A:
+                begun += np.uint64(1)
+            elif kind[i] == B:
+                odd, even = odd + even + begun, even + odd
+            elif kind[i] == C:
+                found += even
+    return found
+
+
+@numba.njit(cache=True)
 def _same_symbol_rising(kind: Any, sym: Any, price: Any, size: int) -> Any:
     """Count `SEQ(A a, B+ b[], C c)` in windows of a size, `b` rising and `c` with the symbol of `a`, modulo 2^64."""
     found, most = np.uint64(0), sym.max() + 1
@@ -383,6 +418,18 @@ CARRIED_ROWS = (
         lambda events: int(_greatest_below(*columns(events, "kind", "price"), 300)),
         rewordings=(GREATEST.format("b.price < a.price"), GREATEST.format("a.price >= MAX(b.price)"),
                     GREATEST.format("[part] AND MAX(b.price) < a.price")),
+    ),
+    Cliff(
+        5, "the greatest value of a variable above another", GREATEST.format("MAX(b.price) > a.price"),
+        lambda events: int(_greatest_above(*columns(events, "kind", "price"), 300)),
+        rewordings=(GREATEST.format("a.price <= MAX(b.price)"), GREATEST.format("MIN(b.price) < 1.01 * a.price"),
+                    GREATEST.format("[part] AND MAX(b.price) > a.price")),
+    ),
+    Cliff(
+        5, "an even number of events", GREATEST.format("COUNT(b) % 2 = 0"),
+        lambda events: int(_even_number(*columns(events, "kind"), 300)),
+        rewordings=(GREATEST.format("COUNT(b) % 3 != 1"), GREATEST.format("COUNT(b) >= 3"),
+                    GREATEST.format("[part] AND COUNT(b) % 2 = 0")),
     ),
     Cliff(
         8, "a value carried over rising ones", CARRIED.format("c.sym = a.sym AND b[i].price > b[i-1].price"),

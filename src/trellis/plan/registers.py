@@ -20,7 +20,6 @@ from trellis.language.bound import (
     Column,
     Condition,
     ConditionKind,
-    Constant,
     Operation,
     Reference,
     Value,
@@ -35,7 +34,7 @@ from trellis.plan.automaton import Automaton, build_automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.forbidden import forbidden_paths, of_nots, root_name, stated_parts
 from trellis.plan.relation import terms
-from trellis.plan.thresholds import bit_text, has_extremes, with_bits
+from trellis.plan.thresholds import bit_text, has_extremes, modulus_of_events, most_events, with_bits
 from trellis.plan.views import View, ViewedCondition, Views, apart, named, view_text
 
 ADJACENT = (Which.EARLIER, Which.LATER)
@@ -223,9 +222,10 @@ class GuardTerm:
         var, function, name = reference.var, reference.function, reference.name
         match function:
             case "LENGTH":
-                return Register(RegisterKind.LENGTH, "", self._most(reference))
+                return Register(RegisterKind.LENGTH, "", most_events(self.value, reference))
             case "COUNT":
-                return Register(RegisterKind.TALLY, var, self._most(reference) or -self._modulus(reference))
+                most = most_events(self.value, reference)
+                return Register(RegisterKind.TALLY, var, most or -modulus_of_events(self.value, reference))
             case "NUMBER" | "MANY":
                 return Register(RegisterKind.NUMBER, var, int(function == "MANY"), columns=(name,))
             case "MET":
@@ -239,17 +239,6 @@ class GuardTerm:
                 of = Column("", name, Which.EACH, None, column.type)
                 return Register(RegisterKind.BEST, var, value=of, greatest=function == "MAX")
         return Register(RegisterKind.EXACT_SUM if function == "FSUM" else RegisterKind.SUM, var, columns=(name,))
-
-    def _most(self, reference: Reference) -> int:
-        """Return the greatest number of events that must be told apart, where it is compared with constants; else 0."""
-        constants = [*_compared_with(self.value, reference)]
-        found = [number for number in constants if number is not None]
-        return 0 if len(found) < len(constants) else min(max([0, *found]) + 1, 1 << 40)
-
-    def _modulus(self, reference: Reference) -> int:
-        """Return the number modulo which events are counted, where nothing else is asked of their number; else 0."""
-        found = {*_moduli(self.value, reference)}
-        return found.pop() if len(found) == 1 else 0
 
     def _each(self, var: str) -> Register | None:
         """Return the one event that decides for all of a variable, if there is such."""
@@ -379,38 +368,6 @@ def _without(viewed: ViewedCondition, column: Column) -> ViewedCondition:
 def _gathers(view: View) -> bool:
     """Return whether a view of another iteration has the events of several iterations of a group inside of it."""
     return view.group != view.path[-1]
-
-
-def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
-    """Yield the constant of each comparison that names a number of events, None for any other use of it."""
-    if isinstance(value, Column):
-        if reference in value.references:
-            yield None
-    elif isinstance(value, Operation):
-        sides = value.arguments
-        if value.function in FLIPPED and any(
-            isinstance(side, Column) and reference in side.references for side in sides
-        ):
-            other = next((side.value for side in sides if isinstance(side, Constant)), None)
-            yield other if isinstance(other, int) else None
-            return
-        for argument in sides:
-            yield from _compared_with(argument, reference)
-
-
-def _moduli(value: Value, reference: Reference) -> Iterator[int]:
-    """Yield what a number of events is divided by, wherever it is named; 0 where it is not."""
-    if isinstance(value, Column):
-        if reference in value.references:
-            yield 0
-    elif isinstance(value, Operation):
-        own, *others = value.arguments
-        by = others[0].value if value.function == "%" and isinstance(others[0], Constant) else None
-        if isinstance(own, Column) and reference in own.references and isinstance(by, int) and 0 < by < ENOUGH:
-            yield by
-        else:
-            for argument in value.arguments:
-                yield from _moduli(argument, reference)
 
 
 def check_so_far(bound: BoundQuery, automaton: Automaton) -> None:

@@ -1,15 +1,16 @@
-"""Greatest and least values that are compared with what is known before, `MAX(b.x) > a.x`, as bits.
+"""The least that a match remembers to decide what is asked of greatest and least values, and of numbers of events.
 
+A greatest value that is compared with what is known before, `MAX(b.x) > a.x`, is a bit or two.
 Some event of `b` decides the comparison, or that there is none: what has been seen of either is one bit for a match so
 far, in place of the greatest value. What the bit stands for is a comparison of each event, which is noted, not asked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from trellis.language.bound import Column, Constant, Operation, Value, columns_of
+from trellis.language.bound import Column, Constant, Operation, Reference, Value, columns_of
 from trellis.language.schema import BOOLEAN, Kind
 from trellis.language.syntax import Which
 from trellis.plan.cuts import FLIPPED
@@ -19,6 +20,7 @@ GREATEST = {
     ">": ((">",), ()), ">=": ((">=",), ()), "<": (("<",), (">=",)), "<=": (("<=",), (">",)), "=": (("=",), (">",)),
 }  # fmt: skip
 """What some event must meet, and what none may, for the greatest value to compare so; for the least see `FLIPPED`."""
+MOST_MODULUS = 1 << 20
 FIXED = (Which.FIRST, Which.LAST, Which.NTH, Which.WHOLE)
 
 Note = Callable[[Operation], int]
@@ -101,3 +103,51 @@ def _text(value: Value) -> str:
     said = {Which.FIRST: "FIRST({})", Which.LAST: "LAST({})", Which.NTH: f"{{}}[{value.nth}]"}
     named = said.get(value.which, "{}").format(value.var)
     return f"{value.function}({named}.{value.name})" if value.function else f"{named}.{value.name}"
+
+
+# --- Numbers of events ------------------------------------------------------------------------------------------
+
+
+def most_events(value: Value, reference: Reference) -> int:
+    """Return the greatest number of events that must be told apart, where it is compared with constants; else 0."""
+    constants = [*_compared_with(value, reference)]
+    found = [number for number in constants if number is not None]
+    return 0 if len(found) < len(constants) else min(max([0, *found]) + 1, 1 << 40)
+
+
+def modulus_of_events(value: Value, reference: Reference) -> int:
+    """Return the number modulo which events are counted, where nothing else is asked of their number; else 0."""
+    found = {*_moduli(value, reference)}
+    return found.pop() if len(found) == 1 else 0
+
+
+def _compared_with(value: Value, reference: Reference) -> Iterator[int | None]:
+    """Yield the constant of each comparison that names a number of events, None for any other use of it."""
+    if isinstance(value, Column):
+        if reference in value.references:
+            yield None
+    elif isinstance(value, Operation):
+        sides = value.arguments
+        if value.function in FLIPPED and any(
+            isinstance(side, Column) and reference in side.references for side in sides
+        ):
+            other = next((side.value for side in sides if isinstance(side, Constant)), None)
+            yield other if isinstance(other, int) else None
+            return
+        for argument in sides:
+            yield from _compared_with(argument, reference)
+
+
+def _moduli(value: Value, reference: Reference) -> Iterator[int]:
+    """Yield the divisor of a number of events wherever it is named; 0 where it is not divided."""
+    if isinstance(value, Column):
+        if reference in value.references:
+            yield 0
+    elif isinstance(value, Operation):
+        own, *others = value.arguments
+        by = others[0].value if value.function == "%" and isinstance(others[0], Constant) else None
+        if isinstance(own, Column) and reference in own.references and isinstance(by, int) and 0 < by < MOST_MODULUS:
+            yield by
+        else:
+            for argument in value.arguments:
+                yield from _moduli(argument, reference)

@@ -87,7 +87,10 @@ def remember(tables, columns, programs, lists, scratch, row, variable, event, bo
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
 def note_met(tables, row, register, own, is_bound, is_met):
-    """Note in a register whether an event has met its term, and forget what only this term has needed."""
+    """Note in a `register` whether an event, by which it is `own`, has met its term: `is_met`.
+
+    What only this term has needed is forgotten. `is_bound`: whether the variable has events before.
+    """
     at = SLOTS + t.at(tables, t.R_SLOT, register)
     if not is_bound:
         row[at] = t.NONE
@@ -101,7 +104,7 @@ def note_met(tables, row, register, own, is_bound, is_met):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def is_met_by(tables, code, ints, there, register, row, event):
-    """Return whether an event meets the term of a register, which compares two columns."""
+    """Return whether an event meets the term of a `register`, which compares two columns: `ints`, if `there`."""
     term, view = t.at(tables, t.R_NTH, register), t.at(tables, t.R_VIEW, register)
     p, first = code[term], t.at(tables, t.T_BEGINS, term)
     left, right = first + code[p + 3], first + code[p + 5]

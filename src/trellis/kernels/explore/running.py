@@ -21,7 +21,7 @@ def is_simple(kind):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def run_simply(tables, columns, register, kind, value, is_bound, event):
-    """Return the value of a register that is simple with one more event; see `running`."""
+    """Return the value of a register that is simple, of some `kind`, with one more event; see `running`."""
     r = register
     own = columns[tables[t.R_CODES] + r, event]
     there = columns[tables[t.R_ALIKE] + r, event]
