@@ -30,11 +30,11 @@ class Case:
         parts = np.stack([self.gives, np.zeros(N, int), np.zeros(N, int)])[:, :, None]
         one, zero = np.array([1]), np.zeros((1, 1), np.int64)
         self.shape = nodes.PathValues(
-            events, parts, np.array([nodes.HIGH]), one, np.empty((0, 2), int), np.empty((0, N), int), zero, zero,
+            events, parts, np.array([nodes.HIGH]), one, np.empty((0, 2), int), np.empty((0, N), int), zero, zero[0],
             np.array([[0, 1, 1]]),
         )  # fmt: skip
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
-        self.tasks = nodes.SearchTasks(lo, hi, lo, np.zeros(2, int), np.arange(2), False, every)
+        self.tasks = nodes.SearchTasks(lo, hi, lo, False, every)
         self.links = EdgeLists(offsets, successors)
         self.paths = [naive.paths_of_task(self.graph, *task, every=every) for task in TASKS]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import ceil, floor
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,9 @@ from tests.profiles import examples
 from trellis.kernels.best.nodes import WORD, widths, words_of
 from trellis.kernels.list.aggregates import sum_integers
 from trellis.operators.trends.keys import Rounding
-from trellis.operators.trends.search import _number, _words
+from trellis.operators.trends.means import fraction_from
+from trellis.operators.trends.search import number_of
+from trellis.operators.trends.search import words_of as as_words
 
 WHOLE = st.one_of(st.integers(-(2**127), 2**127 - 1), st.integers(-5, 5), st.sampled_from([2**64, -(2**64), 2**126]))
 
@@ -36,23 +39,30 @@ def test_whole_numbers_are_words(drawn: list[tuple[int, int]]) -> None:
         assert twos == min((x & -x).bit_length() - 1 for x in numbers if x)
     words = np.zeros((len(numbers), bits // WORD + 1), np.int64)
     words_of(high, low, shifts, words)
-    assert [_number(row) for row in words.tolist()] == numbers
-    assert [_words(x, words.shape[1]) for x in numbers] == words.tolist()
+    assert [number_of(row) for row in words.tolist()] == numbers
+    assert [as_words(x, words.shape[1]) for x in numbers] == words.tolist()
     assert all(0 <= word < 2**WORD for row in words.tolist() for word in row[1:])
 
 
 @examples(200)
-@given(
-    st.integers(-(2**90), 2**90), st.integers(-1100, 1000), st.integers(1, 9), st.sampled_from([1, -1]), st.booleans()
-)
-def test_the_numbers_that_are_rounded_to_one_value(number: int, power: int, count: int, sign: int, mean: bool) -> None:
-    rounded = Rounding(slice(0, 2), Fraction(2) ** power, 91, sign, mean)
-    shown = rounded.shown(number, count)
-    worst, beyond = rounded.worst(shown, count)
-    assert rounded.shown(worst, count) == shown
+@given(st.integers(-(2**90), 2**90), st.integers(-1100, 1000), st.sampled_from([1, -1]))
+def test_the_numbers_that_are_rounded_to_one_value(number: int, power: int, sign: int) -> None:
+    rounded = Rounding(slice(0, 2), Fraction(2) ** power, 91, sign)
+    shown = rounded.shown(number)
+    worst, beyond = rounded.worst(shown)
+    assert rounded.shown(worst) == shown
     assert sign * worst <= sign * number < sign * beyond
-    assert sign * worst == -(2**91) or rounded.shown(worst - sign, count) < shown
-    assert sign * beyond == 2**91 or rounded.shown(beyond, count) > shown
+    assert sign * worst == -(2**91) or rounded.shown(worst - sign) < shown
+    assert sign * beyond == 2**91 or rounded.shown(beyond) > shown
+
+
+@examples(300)
+@given(st.fractions(max_denominator=10**6), st.integers(1, 40), st.booleans())
+def test_the_least_fraction_from_a_bound_on(bound: Fraction, most: int, closed: bool) -> None:
+    each = (Fraction(ceil(bound * q), q) for q in range(1, most + 1))
+    if not closed:
+        each = (Fraction(floor(bound * q) + 1, q) for q in range(1, most + 1))
+    assert fraction_from(bound, most, closed) == min(each)
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=5))

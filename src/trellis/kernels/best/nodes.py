@@ -34,7 +34,7 @@ class PathValues(NamedTuple):
     """The events of paths, the words that they are compared by, and the automaton of what they have met.
 
     `events`, `gives` (anywhere, first, last: a row of words per event), kinds and signs of the words, `nth` (place in
-    the path, word) with what an event gives there, then the automaton: steps, first states of each stream, `ending`.
+    the path, word) with what an event gives there, then the automaton: steps, first states, `ending`.
     """
 
     events: np.ndarray
@@ -49,13 +49,11 @@ class PathValues(NamedTuple):
 
 
 class SearchTasks(NamedTuple):
-    """Ranges of events as in `trellis.kernels.count.paths`; those of one `base` differ in stream and first states."""
+    """Ranges of events as in `trellis.kernels.count.paths`."""
 
     lo: np.ndarray
     hi: np.ndarray
     first_end: np.ndarray
-    stream: np.ndarray
-    base: np.ndarray
     single: bool
     every: bool
 
@@ -239,7 +237,7 @@ def start_node(x, task, tasks, shape):
     lo = tasks.lo[task]
     if not shape.events[x, USABLE] or not (tasks.single or tasks.every or shape.events[x, LATEST] < lo):
         return -1
-    state = shape.first[tasks.stream[task], shape.events[x, KIND]]
+    state = shape.first[shape.events[x, KIND]]
     return (x - lo) * shape.step.shape[0] + state if state >= 0 else -1
 
 

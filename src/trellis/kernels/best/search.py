@@ -109,11 +109,8 @@ def best_of_tasks(tasks, links, shape, best):
     width = shape.kinds.shape[0]
     totals = np.zeros((tasks.lo.shape[0], width + 1), np.int64)
     here = np.zeros((1, width), np.int64)
-    ready = -1
     for task in range(tasks.lo.shape[0]):
-        if tasks.base[task] != ready:
-            ready = tasks.base[task]
-            _suffixes(task, tasks, links, shape, best)
+        _suffixes(task, tasks, links, shape, best)
         for x in range(tasks.lo[task], starts_end(task, tasks)):
             node = start_node(x, task, tasks, shape)
             if node < 0 or best[node, width + FOLLOW] == NOWHERE:
@@ -284,11 +281,11 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
         `state[TURN]` and `state[READY]` are -1 at first, the rest is 0; the kernel goes on with it when it is called
         again with more room of what it returned (`MORE_...`), for `state[NEEDED]` rows; until it returns `DONE`.
     order, bucket : int64 (tasks,)
-        Which tasks to look at: those of a bucket together, those with the best paths first, those of one base together.
+        Which tasks to look at: those of a bucket together, those with the best paths first.
     tasks, links, shape
         What is searched; see `trellis.kernels.best.nodes`.
     given : bool
-        Whether `room.best` holds the best suffixes of the (one) base already.
+        Whether `room.best` holds the best suffixes of the (one) task already.
     room : SearchRoom
         What is worked on.
     """
@@ -305,11 +302,11 @@ def best_paths(state, order, bucket, tasks, links, shape, given, room):
         task = order[state[TURN]]
         lo, hi = tasks.lo[task], tasks.hi[task]
         if state[ROOT_SIZE] == NOT_YET:
-            if tasks.base[task] != state[READY]:
+            if task != state[READY]:
                 if not given:
                     fill_suffixes(task, tasks, links, shape, best)
                 heaps[: (hi - lo) * shape.step.shape[0], FIRST_SUFFIX] = -1
-                state[READY], state[SUFFIXES], state[SLOTS] = tasks.base[task], 0, 0
+                state[READY], state[SUFFIXES], state[SLOTS] = task, 0, 0
             state[NEEDED] = state[SLOTS] + min(limit, starts_end(task, tasks) - lo) + 1
             if state[NEEDED] > slots.shape[0]:
                 return MORE_SLOTS
@@ -434,8 +431,8 @@ def paths_between(state, order, bucket, tasks, links, shape, given, bounds, room
             state[NEEDED] = hi - lo
             if state[NEEDED] > waiting.shape[0]:
                 return MORE_WAITING
-            if tasks.base[task] != state[READY]:
-                state[READY] = tasks.base[task]
+            if task != state[READY]:
+                state[READY] = task
                 if not given:
                     fill_suffixes(task, tasks, links, shape, best)
             state[DEPTH] = state[WAITING] = 0

@@ -17,6 +17,7 @@ from trellis.operators.batch import PathBatch
 from trellis.operators.trends.ends import EndsKey, EndsSearch, ends_key
 from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
 from trellis.operators.trends.links import Links
+from trellis.operators.trends.means import best_by_mean
 from trellis.operators.trends.search import BestSearch, SearchRuns, Space, in_rank_order, longest_path
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.sizes import USUAL, Sizes
@@ -115,7 +116,9 @@ class BestTrends:
         if len(orderings) > 1 and is_extreme(orderings[0].output):
             return self._best_of_level(orderings, tasks, bucket, limit, ok, required)
         search = self._search(orderings, ok, required)
-        return None if search is None else search.best(tasks, bucket, limit)
+        if search is None or search.keys.mean is None:
+            return None if search is None else search.best(tasks, bucket, limit)
+        return best_by_mean(search, search.keys.mean, tasks, bucket, limit)
 
     def _best_of_level(
         self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]
@@ -127,9 +130,9 @@ class BestTrends:
         keys are searched.
         """
         search = self._search(orderings[:1], ok, required)
-        found = None if search is None else search.candidates(tasks, bucket, limit)
-        if search is None or found is None:
+        if search is None:
             return None
+        found = search.candidates(tasks, bucket, limit)
         if not search.keys.words:  # no event has a value
             return self._best(orderings[1:], tasks, bucket, limit, ok, required)
         parts = []
@@ -170,7 +173,7 @@ class BestTrends:
         counting = BestSearch(self.space, OrderKeys(), self.events.usable)
         counts = np.empty(counting.size, np.uint64)
         ranks = ranks_of(
-            counting.tasks(SearchRuns(wanted, 0 * wanted, wanted)), tasks.group[wanted],
+            counting.tasks(SearchRuns(wanted, wanted)), tasks.group[wanted],
             np.searchsorted(of_task, np.append(wanted, len(tasks))), paths.positions, paths.offsets[:-1], paths.ends,
             links.arrays, counting.shape, counts, self.space.successors(),
         )  # fmt: skip

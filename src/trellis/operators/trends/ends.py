@@ -274,9 +274,7 @@ class EndsSearch:
         task = TrendTasks(one, number.hi, one, number.group, number.number, True, number.every)
         keys = OrderKeys((OrderWord(nodes.HIGH, self.key.sign, last=codes),))
         search = BestSearch(Space(self.links, task, 1, NO_BOUND, self._hi - start), keys, self.ok)
-        found = search.best(np.zeros(1, np.int64), np.zeros(1, np.int64), limit)
-        assert found is not None
-        return found
+        return search.best(np.zeros(1, np.int64), np.zeros(1, np.int64), limit)
 
     def _is_enough(self, known: list[PathBatch], following: pa.Scalar, start: int, limit: int) -> bool:
         """Return whether no trend from a start, the best of which has a certain key, comes before the best ones."""

@@ -46,38 +46,50 @@ class OrderWord:
 
 @dataclass(frozen=True)
 class Rounding:
-    """The rounding of the last words to a double: `unit` times their number, for a mean by the number of values.
-
-    Numbers have at most `size` bits.
-    """
+    """The rounding of the last words to a double: `unit` times their number, which has at most `size` bits."""
 
     words: slice
     unit: Fraction
     size: int
     sign: int
-    mean: bool
 
-    def shown(self, number: int, count: int) -> float:
+    def shown(self, number: int) -> float:
         """Return the double that a number is shown as, times the sign, so that more is better."""
-        try:
-            value = number * self.unit.numerator / (self.unit.denominator * (count if self.mean else 1))
-        except OverflowError:
-            value = float("inf") if number > 0 else float("-inf")
-        return self.sign * value + 0.0
+        return shown(number, 1, self.unit, self.sign)
 
-    def worst(self, bound: float, count: int) -> tuple[int, int]:
+    def worst(self, bound: float) -> tuple[int, int]:
         """Return the worst number that is shown as no worse than a bound, and the worst that is shown as better."""
-        return self._first(lambda shown: shown >= bound, count), self._first(lambda shown: shown > bound, count)
+        return self._first(lambda shown: shown >= bound), self._first(lambda shown: shown > bound)
 
-    def _first(self, holds: Callable[[float], bool], count: int) -> int:
+    def _first(self, holds: Callable[[float], bool]) -> int:
         low, high = -(1 << self.size), 1 << self.size  # in the direction of the sign
         while low < high:
             middle = (low + high) >> 1
-            if holds(self.shown(self.sign * middle, count)):
+            if holds(self.shown(self.sign * middle)):
                 high = middle
             else:
                 low = middle + 1
         return self.sign * low
+
+
+def shown(number: int, count: int, unit: Fraction, sign: int) -> float:
+    """Return the double that a mean of `count` numbers of a unit is shown as, times a sign, so that more is better."""
+    try:
+        value = number * unit.numerator / (unit.denominator * count)
+    except OverflowError:
+        value = float("inf") if number > 0 else float("-inf")
+    return sign * value + 0.0
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean as the last key: the words of the numbers, which are of a unit and have some bits, and who has one."""
+
+    numbers: Ints
+    present: Flags
+    unit: Fraction
+    size: int
+    sign: int
 
 
 @dataclass(frozen=True)
@@ -90,16 +102,16 @@ class OrderKeys:
         The words, the most important first.
     flags
         For each flag which events set it.
-    counted
-        For a mean the events that have a value; trends with different numbers of them are compared by what is shown.
     rounded
         What the last words are shown as, if it is not their number itself.
+    mean
+        The last key, if it is a mean, which no words tell: see `trellis.operators.trends.means`.
     """
 
     words: tuple[OrderWord, ...] = ()
     flags: tuple[Flags, ...] = ()
-    counted: Flags | None = None
     rounded: Rounding | None = None
+    mean: Mean | None = None
 
     @property
     def extreme(self) -> bool:
@@ -109,7 +121,7 @@ class OrderKeys:
     @property
     def closed(self) -> bool:
         """Whether no further key can stand behind these."""
-        return self.extreme or self.rounded is not None
+        return self.extreme or self.rounded is not None or self.mean is not None
 
 
 @dataclass
@@ -190,15 +202,14 @@ class _Maker:
         unit, size, words = self._split([weight], self.longest)
         if pa.types.is_decimal(column.type) and unit * 10**column.type.scale * 2**size > DECIMALS:
             return False  # sums of more than 38 digits are NULL
-        mean = output.function == "AVG"
-        if mean:
-            self.keys = replace(self.keys, counted=weight.present)
-        else:
-            self._flag(weight.present, sign)
+        self._flag(weight.present, sign)
+        if output.function == "AVG":
+            self.keys = replace(self.keys, mean=Mean(words[0], weight.present, unit, size, sign))
+            return True
         kinds = [nodes.HIGH] + [nodes.LOW] * (words[0].shape[1] - 1)
         self._put(*(OrderWord(kind, sign, each=words[0][:, w]) for w, kind in enumerate(kinds)))
-        if mean or (pa.types.is_floating(column.type) and not _exact(unit, size)):
-            self._round(len(kinds), unit, size, sign, mean)
+        if pa.types.is_floating(column.type) and not _exact(unit, size):
+            self._round(len(kinds), unit, size, sign)
         return True
 
     def _difference(self, output: Output, sign: int) -> bool:
@@ -223,12 +234,12 @@ class _Maker:
         of_last, of_first = (words[0], words[1]) if last[0] else (words[1], words[0])
         self._put(*(OrderWord(k, sign, first=of_first[:, w], last=of_last[:, w]) for w, k in enumerate(kinds)))
         if pa.types.is_floating(columns[0].type) and not _exact(unit, size):
-            self._round(len(kinds), unit, size, sign, False)
+            self._round(len(kinds), unit, size, sign)
         return True
 
-    def _round(self, words: int, unit: Fraction, size: int, sign: int, mean: bool) -> None:
+    def _round(self, words: int, unit: Fraction, size: int, sign: int) -> None:
         last = len(self.keys.words)
-        self.keys = replace(self.keys, rounded=Rounding(slice(last - words, last), unit, size, sign, mean))
+        self.keys = replace(self.keys, rounded=Rounding(slice(last - words, last), unit, size, sign))
 
     def _weigh(self, column: pa.Array) -> Weight | None:
         """Return the weights of a column of numbers, or None if some are infinite."""

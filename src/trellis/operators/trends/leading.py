@@ -65,11 +65,11 @@ def leading_trends(
     if best.steps is None:
         return None
     search = best.search_of_all()
-    if search is None or search.keys.closed or search.streams > 1:
+    if search is None or search.keys.closed:
         return None if are_few() else _by_starts(bound, events, graph, tasks, places, sizes)
     every = np.arange(len(tasks))
     found, ends, task = kernel.leading_paths(
-        search.tasks(SearchRuns(every, 0 * every, every)), tasks.group, best.space.links.arrays, search.shape,
+        search.tasks(SearchRuns(every, every)), tasks.group, best.space.links.arrays, search.shape,
         search.room(), places.events, places.aims, RULES[places.skip],
     )  # fmt: skip
     return PathBatch.of_ends(found, ends, (np.full(len(task), NO_RANK), tasks.group[task]))
@@ -84,7 +84,7 @@ def leading_by_index(
     """
     best = BestTrends(bound, events, links, tasks, sizes)
     search = None if best.steps is None else best.search_of_all()
-    if search is None or search.keys.closed or search.streams > 1:
+    if search is None or search.keys.closed:
         return None
     size, lo, follow = len(links.latest), int(tasks.lo[0]), search.room()[:, 1]
     usable, some = np.zeros(size, np.bool_), np.zeros(size, np.bool_)

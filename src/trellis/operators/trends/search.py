@@ -19,9 +19,6 @@ from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
 from trellis.operators.trends.links import Links, paths_of_tasks
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
-MOST_MEANS = 1 << 21  # paths that are compared by their means
-
-
 # --- Paths, automaton -------------------------------------------------------------------------------------------
 
 
@@ -46,9 +43,8 @@ class PathAutomaton:
 
 
 def path_automaton(
-    n: int, least: int, most: int, nth: int = 0, flags: Sequence[Flags] = (), required: Sequence[Flags] = (),
-    counted: Flags | None = None, counts: int = 0,
-) -> PathAutomaton:  # fmt: skip
+    n: int, least: int, most: int, nth: int = 0, flags: Sequence[Flags] = (), required: Sequence[Flags] = ()
+) -> PathAutomaton:
     """Return the automaton of paths of `n` events.
 
     Parameters
@@ -61,29 +57,23 @@ def path_automaton(
         The last place in a path that differs from later ones; 0 for none.
     flags, required
         Sets of events: whether one was met is remembered; of those that are required one must have been at the end.
-    counted, counts
-        Events of which a path has a certain number, up to `counts`: stream `c` has the paths with `c` of them.
     """
     deepest = max(least, most + 1 if most < NO_BOUND else 1, nth + 1 if nth else 1)
     sets = [*flags, *required]
     every, needed = 1 << len(sets), ((1 << len(required)) - 1) << len(flags)
     kind = np.zeros(n, np.int64)
-    for bit, events in enumerate(sets if counted is None else [*sets, counted]):
+    for bit, events in enumerate(sets):
         kind |= events.astype(np.int64) << bit
-    kinds = every if counted is None else 2 * every
-    place, met, left = (part.ravel() for part in np.indices((deepest, every, counts + 1)))
+    place, met = (part.ravel() for part in np.indices((deepest, every)))
     place = place + 1
 
-    def state(at: Any, seen: Any, rest: Any) -> Any:
-        number = ((at - 1) * every + seen) * (counts + 1) + rest
-        return np.where((at <= most) & (rest >= 0), number, -1)
+    def state(at: Any, seen: Any) -> Any:
+        return np.where(at <= most, (at - 1) * every + seen, -1)
 
-    step, first = np.empty((len(place), kinds), np.int64), np.empty((counts + 1, kinds), np.int64)
-    for k in range(kinds):
-        seen, one = k % every, k // every
-        step[:, k] = state(np.minimum(place + 1, deepest), met | seen, left - one)
-        first[:, k] = state(np.int64(1), seen, np.arange(counts + 1) - one)
-    may_end = (place >= least) & (place <= most) & (met & needed == needed) & (left == 0)
+    kinds = np.arange(every)
+    step = state(np.minimum(place + 1, deepest)[:, None], met[:, None] | kinds).astype(np.int64)
+    first = state(np.int64(1), kinds).astype(np.int64)
+    may_end = (place >= least) & (place <= most) & (met & needed == needed)
     return PathAutomaton(kind, step, first, may_end, place, met)
 
 
@@ -116,13 +106,9 @@ class Space:
 
 @dataclass(frozen=True)
 class SearchRuns:
-    """The runs of a search: each task once for every stream; the runs of a bucket are searched together.
-
-    `number` is that of the task among all.
-    """
+    """The tasks that are searched, by their numbers among all; those of a bucket are searched together."""
 
     number: Ints
-    stream: Ints
     bucket: Ints
 
     def __len__(self) -> int:
@@ -136,11 +122,9 @@ class BestSearch:
         self.space, self.keys, self.ok = space, keys, ok
         self.words = keys.words or (OrderWord(nodes.HIGH, 1),)
         self.signs = np.array([w.sign for w in self.words], np.int64)
-        self.streams = 1 if keys.counted is None else space.longest + 1
         nth = max((w.nth[0] for w in self.words if w.nth is not None), default=0)
-        self.automaton = path_automaton(
-            len(ok), space.least, space.most, nth, keys.flags, required, keys.counted, self.streams - 1
-        )
+        self.required = required
+        self.automaton = path_automaton(len(ok), space.least, space.most, nth, keys.flags, required)
         self.shape = self._shape()
 
     @property
@@ -154,8 +138,8 @@ class BestSearch:
         simple = len(self.automaton) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
         return not self.space.links.lazy or (simple and len(self.space.tasks) == 1)
 
-    def best(self, tasks: Ints, bucket: Ints, limit: int) -> PathBatch | None:
-        """Return the `limit` best paths of each bucket of tasks, in no order, or None if that is too much.
+    def best(self, tasks: Ints, bucket: Ints, limit: int) -> PathBatch:
+        """Return the `limit` best paths of each bucket of tasks, in no order.
 
         Parameters
         ----------
@@ -167,8 +151,8 @@ class BestSearch:
             How many paths are wanted of each bucket.
         """
         found = self.candidates(tasks, bucket, limit)
-        if found is None or not self.keys.closed:
-            return None if found is None else found.paths
+        if not self.keys.closed:
+            return found.paths
         kept, ties = [], {}
         for part, rows in found.by_bucket():
             better, last = found.cut(rows, limit)
@@ -177,23 +161,19 @@ class BestSearch:
                 ties[part] = last, limit - len(better)
         return PathBatch.concat([*kept, self._tied(found, ties)] if ties else kept)
 
-    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> BestCandidates | None:
-        """Return the best paths of each bucket by their words alone: of each stream, where there are several."""
-        each = np.tile(np.arange(self.streams), len(tasks))
-        runs = SearchRuns(np.repeat(tasks, self.streams), each, np.repeat(bucket, self.streams))
-        apart = self.streams > 1
-        if apart and len(runs) * limit > MOST_MEANS:
-            return None
+    def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> BestCandidates:
+        """Return the best paths of each bucket by their words alone."""
+        runs = SearchRuns(tasks, bucket)
         room, order = self.room(), np.arange(len(runs))
         best: Ints | None = None
-        if not apart and len(runs) > runs.bucket[-1] + 1:
+        if len(runs) > runs.bucket[-1] + 1:
             best = kernel.best_of_tasks(self.tasks(runs), self.space.links.arrays, self.shape, room)
             order = _promising(best, self.signs, runs.bucket, limit)
         words = len(self.words)
         tied = self._equally_good(room, limit) if self.space.links.lazy else None
         if tied is not None:
             return BestCandidates(self, runs, *tied, best, room)
-        events, paths = self._enumerate(runs, order, order if apart else runs.bucket, limit, room)
+        events, paths = self._enumerate(runs, order, runs.bucket, limit, room)
         run = paths[:, words + TASK]
         found = paths_of_tasks(events, paths[:, words + PATH_END], runs.number[run])
         rows = np.flatnonzero(paths[:, words + WANTED])
@@ -242,27 +222,19 @@ class BestSearch:
 
     def _tied(self, candidates: BestCandidates, ties: dict[int, tuple[int, int]]) -> PathBatch:
         """Return the first paths in rank order that are shown as good as the last one of a bucket: so many as miss."""
-        runs, apart = candidates.runs, self.streams > 1
+        runs = candidates.runs
         missing = np.zeros(runs.bucket[-1] + 1, np.int64)
         missing[list(ties)] = [number for _, number in ties.values()]
-        part = np.arange(len(runs)) if apart else runs.bucket
-        limit = missing[runs.bucket] if apart else missing
-        low, high = (np.zeros((len(limit), len(self.signs)), np.int64) for _ in range(2))
-        for place in np.flatnonzero(missing[runs.bucket]).tolist() if apart else ties:
-            last, _ = ties[int(runs.bucket[place]) if apart else place]
-            bounds = candidates.bounds(last, int(runs.stream[place]) if apart else 0)
-            if bounds is None:
-                limit[place] = 0
-            else:
-                low[place], high[place] = bounds
-        order = np.flatnonzero(limit[part])
+        low, high = (np.zeros((len(missing), len(self.signs)), np.int64) for _ in range(2))
+        for part, (last, _) in ties.items():
+            low[part], high[part] = candidates.bounds(last)
+        order = np.flatnonzero(missing[runs.bucket])
         if candidates.best is not None:
-            order = order[_no_worse(candidates.best[order], low[part[order]], self.signs)]
-        paths, run = self._walk(runs, order, part, low, high, limit, candidates.room)
-        return paths.take(_first_of_buckets(paths, runs.bucket[run], missing)) if apart else paths
+            order = order[_no_worse(candidates.best[order], low[runs.bucket[order]], self.signs)]
+        return self.between(runs, order, low, high, missing, candidates.room)[0]
 
-    def _walk(
-        self, runs: SearchRuns, order: Ints, part: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None
+    def between(
+        self, runs: SearchRuns, order: Ints, low: Ints, high: Ints, limit: Ints, known: Ints | None = None
     ) -> tuple[PathBatch, Ints]:
         """Return paths as `trellis.kernels.best.paths_between` lists them, and their runs."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
@@ -281,8 +253,8 @@ class BestSearch:
             waiting, events, paths = growing.values()
             given = kernel.BetweenRoom(room, self.space.successors(), marks, sofar, waiting, events, paths)
             asked = kernel.paths_between(
-                state, order, part, self.tasks(runs), self.space.links.arrays, self.shape, known is not None, bounds,
-                given,
+                state, order, runs.bucket, self.tasks(runs), self.space.links.arrays, self.shape, known is not None,
+                bounds, given,
             )  # fmt: skip
             if asked == kernel.DONE:
                 break
@@ -296,9 +268,7 @@ class BestSearch:
     def tasks(self, runs: SearchRuns) -> nodes.SearchTasks:
         """Return tasks as the kernels take them."""
         tasks, at = self.space.tasks, runs.number
-        return nodes.SearchTasks(
-            tasks.lo[at], tasks.hi[at], tasks.first_end[at], runs.stream, at, bool(tasks.single), bool(tasks.every)
-        )
+        return nodes.SearchTasks(tasks.lo[at], tasks.hi[at], tasks.first_end[at], bool(tasks.single), bool(tasks.every))
 
     def room(self) -> Ints:
         """Return room for the best suffixes of the nodes of a task; filled where the links know them."""
@@ -334,7 +304,7 @@ def longest_path(space: Space, ok: Flags) -> int:
     keys = OrderKeys((OrderWord(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
     search = BestSearch(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
     every = np.arange(len(space.tasks))
-    runs = SearchRuns(every, 0 * every, every)
+    runs = SearchRuns(every, every)
     lengths = kernel.best_of_tasks(search.tasks(runs), space.links.arrays, search.shape, search.room())[:, 0]
     return int(lengths.max(initial=0))
 
@@ -362,14 +332,6 @@ def _no_worse(best: Ints, bounds: Ints, signs: Ints) -> Flags:
         worse |= equal & (sign * best[:, w] < sign * bounds[:, w])
         equal &= best[:, w] == bounds[:, w]
     return ~worse
-
-
-def _first_of_buckets(paths: PathBatch, bucket: Ints, numbers: Ints) -> Ints:
-    """Return the paths that are the first in rank order of their buckets, of each so many."""
-    order = rank_order(paths.positions, paths.ends, paths.groups)
-    order = order[np.argsort(bucket[order], kind="stable")]
-    ordered = bucket[order]
-    return order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < numbers[ordered]]
 
 
 @dataclass(frozen=True)
@@ -416,42 +378,31 @@ class BestCandidates:
         signed = self.words[rows] * self.search.signs
         if rounded is None:
             return list(signed.T)
-        counts = self.runs.stream[self.run[rows]]
-        known = counts > 0 if rounded.mean else np.ones(len(rows), np.bool_)
-        numbers = self.words[rows, rounded.words].tolist()
-        shown = [
-            rounded.shown(_number(words), count) if is_known else 0.0
-            for words, count, is_known in zip(numbers, counts.tolist(), known.tolist(), strict=True)
-        ]
-        return [*signed[:, : rounded.words.start].T, known * rounded.sign, np.array(shown)]
+        shown = [rounded.shown(number_of(words)) for words in self.words[rows, rounded.words].tolist()]
+        return [*signed[:, : rounded.words.start].T, np.array(shown)]
 
-    def bounds(self, last: int, stream: int) -> tuple[Ints, Ints] | None:
-        """Return the words of the worst path of a stream shown as good as a certain one, and of the worst shown better.
-
-        None if no path of the stream can be shown as equal: with and without a mean.
-        """
+    def bounds(self, last: int) -> tuple[Ints, Ints]:
+        """Return the words of the worst path that is shown as good as a certain one, and of the worst shown better."""
         rounded, low, high = self.search.keys.rounded, self.words[last].copy(), self.words[last].copy()
-        count = int(self.runs.stream[self.run[last]])
-        if rounded is None or (rounded.mean and count == 0 == stream):
+        if rounded is None:
             high[-1] += self.search.signs[-1]
             return low, high
-        if rounded.mean and (count == 0 or stream == 0):
-            return None
-        shown = rounded.shown(_number(low[rounded.words].tolist()), count)
-        worst, beyond = rounded.worst(shown, stream)
+        worst, beyond = rounded.worst(rounded.shown(number_of(low[rounded.words].tolist())))
         number = rounded.words.stop - rounded.words.start
-        low[rounded.words], high[rounded.words] = _words(worst, number), _words(beyond, number)
+        low[rounded.words], high[rounded.words] = words_of(worst, number), words_of(beyond, number)
         return low, high
 
 
-def _number(words: Sequence[int]) -> int:
+def number_of(words: Sequence[int]) -> int:
+    """Return the number that words have, the highest first."""
     number = 0
     for word in words:
         number = (number << nodes.WORD) + word
     return number
 
 
-def _words(number: int, count: int) -> list[int]:
+def words_of(number: int, count: int) -> list[int]:
+    """Return a number as so many words, the highest first."""
     words = []
     for _ in range(count - 1):
         words.append(number & nodes.MASK)
