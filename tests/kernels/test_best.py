@@ -34,7 +34,7 @@ class Case:
             np.array([[0, 1, 1]]),
         )  # fmt: skip
         lo, hi = (np.array(side) for side in zip(*TASKS, strict=True))
-        self.tasks = nodes.SearchTasks(lo, hi, lo, False, every)
+        self.tasks = nodes.SearchTasks(lo, hi, lo, hi, False, every)
         self.links = EdgeLists(offsets, successors)
         self.paths = [naive.paths_of_task(self.graph, *task, every=every) for task in TASKS]
 
@@ -70,7 +70,7 @@ class Case:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_best_paths_are_the_first_of_all_by_value(seed: int, every: bool) -> None:
     case = Case(seed, every)
-    best = search.best_of_tasks(case.tasks, case.links, case.shape, np.empty((N, 2), np.int64))
+    best = search.best_of_tasks(case.tasks, *2 * [np.empty(0, int)], case.links, case.shape, np.empty((N, 2), np.int64))
     assert best.tolist() == [[max(map(case.value, paths)), 1] for paths in case.paths]
     every_path = [(task, path) for task, paths in enumerate(case.paths) for path in paths]
     every_path.sort(key=lambda one: -case.value(one[1]))  # stable: then by task and rank
@@ -98,7 +98,7 @@ def test_ranks_and_the_order_of_ranks(every: bool) -> None:
     begins = ends - np.array([len(p) for p in paths])
     task_paths = np.searchsorted(shuffled[order, 0], np.arange(3))
     counts, found = np.zeros(N, np.uint64), np.empty(N + 1, np.int32)
-    given = case.tasks, np.arange(2), task_paths, events, begins[order], ends[order], case.links, case.shape
+    given = case.tasks, np.zeros(2, np.uint64), task_paths, events, begins[order], ends[order], case.links, case.shape
     assert ranks.ranks_of(*given, counts, found).tolist() == shuffled[order, 1].tolist()
 
 

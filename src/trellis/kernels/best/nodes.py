@@ -49,11 +49,15 @@ class PathValues(NamedTuple):
 
 
 class SearchTasks(NamedTuple):
-    """Ranges of events as in `trellis.kernels.count.paths`."""
+    """Ranges of events as in `trellis.kernels.count.paths`; paths end where nothing follows before `until`.
+
+    That is `hi`, unless several tasks that are `single` are looked at as one, to bound what their paths give.
+    """
 
     lo: np.ndarray
     hi: np.ndarray
     first_end: np.ndarray
+    until: np.ndarray
     single: bool
     every: bool
 
@@ -228,7 +232,7 @@ def may_end(x, state, task, tasks, shape):
     """Whether a path of a task may end at an event in a state."""
     if not shape.ending[state, shape.kinds.shape[0] + MAY_END]:
         return False
-    return tasks.every or (shape.events[x, NEAREST] >= tasks.hi[task] and x >= tasks.first_end[task])
+    return tasks.every or (shape.events[x, NEAREST] >= tasks.until[task] and x >= tasks.first_end[task])
 
 
 @njit(cache=True, nogil=True)

@@ -87,13 +87,13 @@ def _counts_before(x, node, task, tasks, links, shape, counts, successors, total
 
 
 @njit(cache=True, nogil=True)
-def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, counts, successors):
+def ranks_of(tasks, before, task_paths, events, begins, ends, links, shape, counts, successors):
     """Return the ranks of paths within their groups; -1 where one does not fit 63 bits.
 
     Parameters
     ----------
-    tasks, group
-        The tasks in order, and their groups; where they are `single`, all tasks of the groups that a path lies in.
+    tasks, before
+        The tasks in order, and how many paths of its group come before those of each, at most 2**64 - 1.
     task_paths
         The paths of task `t` are `task_paths[t]` to `task_paths[t + 1]`, in the order of their ranks.
     counts
@@ -102,13 +102,10 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
     ranks = np.empty(begins.shape[0], np.int64)
     # Of the path at hand: how many paths come before those that share its events so far, and its nodes.
     ahead, nodes = np.zeros(successors.shape[0] + 2, np.uint64), np.zeros(successors.shape[0] + 1, np.int64)
-    before = np.uint64(0)
     for task in range(tasks.lo.shape[0]):
-        if task == 0 or group[task] != group[task - 1]:
-            before = np.uint64(0)
         _suffix_counts(task, tasks, links, shape, counts)
         cursor = tasks.lo[task]
-        ahead[0] = before
+        ahead[0] = before[task]
         for p in range(task_paths[task], task_paths[task + 1]):
             shared, length = 0, ends[p] - begins[p]
             if p > task_paths[task]:
@@ -132,8 +129,4 @@ def ranks_of(tasks, group, task_paths, events, begins, ends, links, shape, count
                 ahead[1] = ahead[0]
                 nodes[0] = start_node(x, task, tasks, shape)
             ranks[p] = np.int64(ahead[length]) if ahead[length] < np.uint64(1 << 63) else -1
-        if tasks.single:
-            z = start_node(tasks.lo[task], task, tasks, shape)
-            if z >= 0:
-                before = saturating_sum(before, counts[z])
     return ranks

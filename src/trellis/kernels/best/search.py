@@ -104,21 +104,28 @@ def _fill_suffixes(task, tasks, links, shape, best):
 
 
 @njit(cache=True, nogil=True)
-def best_of_tasks(tasks, links, shape, best):
-    """Return the value of the best path of each task, and behind it whether it has any."""
+def best_of_tasks(tasks, starts, offsets, links, shape, best):
+    """Return the value of the best path of each task, or from each of some starts, and behind it whether there is one.
+
+    Where tasks are `single`, the starts of task `t` are the events `starts[offsets[t] : offsets[t + 1]]`.
+    """
     width = shape.kinds.shape[0]
-    totals = np.zeros((tasks.lo.shape[0], width + 1), np.int64)
+    totals = np.zeros((starts.shape[0] if tasks.single else tasks.lo.shape[0], width + 1), np.int64)
     here = np.zeros((1, width), np.int64)
     for task in range(tasks.lo.shape[0]):
         _suffixes(task, tasks, links, shape, best)
-        for x in range(tasks.lo[task], starts_end(task, tasks)):
+        first, end = tasks.lo[task], tasks.hi[task]
+        if tasks.single:
+            first, end = offsets[task], offsets[task + 1]
+        for i in range(first, end):
+            x, row = (starts[i], i) if tasks.single else (i, task)
             node = start_node(x, task, tasks, shape)
             if node < 0 or best[node, width + FOLLOW] == NOWHERE:
                 continue
             begin(here, 0, best, node, x, shape)
-            if not totals[task, width] or order_of(here, 0, totals, task, shape.signs) > 0:
-                copy(totals, task, here, 0, width)
-                totals[task, width] = 1
+            if not totals[row, width] or order_of(here, 0, totals, row, shape.signs) > 0:
+                copy(totals, row, here, 0, width)
+                totals[row, width] = 1
     return totals
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.slice import Ints, Slice
@@ -25,16 +26,19 @@ from trellis.plan.sizes import USUAL, Sizes
 MOST_PATHS = 1 << 27  # that can be searched
 
 
-def may_be_worthwhile(number: int, total: int, sizes: Sizes) -> bool:
+def may_be_worthwhile(number: int, total: float, sizes: Sizes) -> bool:
     """Return whether it may be quicker to search a number of trends than to list and sort all `total`."""
     return number <= MOST_PATHS and total > sizes.best_few + sizes.best_worth * number
 
 
 class BestTrends:
-    """Searches the best trends of a slice."""
+    """Searches the best trends of a slice; `before` tells how many of a span come before those of some tasks."""
 
-    def __init__(self, bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks, sizes: Sizes = USUAL) -> None:
-        self.events, self._sizes = events, sizes
+    def __init__(
+        self, bound: BoundQuery, events: Slice, links: Links, tasks: TrendTasks, sizes: Sizes = USUAL,
+        before: Callable[[Ints], NDArray[np.uint64]] | None = None,
+    ) -> None:  # fmt: skip
+        self.events, self._sizes, self._before = events, sizes, before
         self.orderings = tuple(o for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT)
         least, most = length_bounds(bound.having)
         widest = int((tasks.hi - tasks.lo).max(initial=0))
@@ -65,7 +69,7 @@ class BestTrends:
         links, tasks = self.space.links, self.space.tasks
         return 0 if links.lazy else int((links.offsets[tasks.hi] - links.offsets[tasks.lo]).sum()) * states
 
-    def is_worthwhile(self, limit: int, per_group: bool, total: int) -> bool:
+    def is_worthwhile(self, limit: int, per_group: bool, total: float) -> bool:
         """Whether it is quicker to search so many trends, of all or each group, than to list and sort all `total`."""
         number = limit * len(np.unique(self.space.tasks.group)) if per_group else limit
         return may_be_worthwhile(number, total - (self.steps or 0) // self._sizes.best_steps, self._sizes)
@@ -168,12 +172,12 @@ class BestTrends:
             labels = links.ranks(paths), tasks.group[of_task]
             return list(PathBatch(paths.positions, paths.offsets, labels).pieces(values))
         wanted = np.unique(of_task)
-        if tasks.single:  # a rank counts the trends of the group that start earlier
-            wanted = np.flatnonzero(np.isin(tasks.group, tasks.group[wanted]))
+        assert self._before is not None or not tasks.single
+        before = np.zeros(len(wanted), np.uint64) if self._before is None else self._before(wanted)
         counting = BestSearch(self.space, OrderKeys(), self.events.usable)
         counts = np.empty(counting.size, np.uint64)
         ranks = ranks_of(
-            counting.tasks(SearchRuns(wanted, wanted)), tasks.group[wanted],
+            counting.tasks(SearchRuns(wanted, wanted)), before,
             np.searchsorted(of_task, np.append(wanted, len(tasks))), paths.positions, paths.offsets[:-1], paths.ends,
             links.arrays, counting.shape, counts, self.space.successors(),
         )  # fmt: skip

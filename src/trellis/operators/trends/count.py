@@ -23,6 +23,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.sizes import USUAL, Sizes
 
+MOST_BEFORE = 0.95 * 2**64  # trends, about, of which the number is told: it is above all ranks
 Weights = Callable[[int], Residues]
 
 
@@ -231,10 +232,29 @@ class Counter:
 
     def of_tasks(self, tasks: TrendTasks) -> list[int]:
         """Return the exact number of trends of each of some tasks."""
+        return self._of_each(tasks).counts()
+
+    def _of_each(self, tasks: TrendTasks) -> Counter:
         each = replace(tasks, group=np.arange(len(tasks)))
         return Counter(
             self.events, self.relation, each, self._graph, self.least, self.most, len(tasks), self.threads, self.sizes
-        ).counts()
+        )
+
+    def before(self, tasks: TrendTasks) -> NDArray[np.uint64]:
+        """Return how many trends the tasks of its group before each of some have, at most 2**64 - 1."""
+        sizes = np.zeros(len(tasks), np.uint64)
+        if self.restricted:  # approximate numbers are of all lengths
+            sizes[:] = [min(size, 2**64 - 1) for size in self.of_tasks(tasks)]
+        about = np.minimum(sizes if self.restricted else self._of_each(tasks).approximate(), float(2**64))
+        new = np.append(True, tasks.group[1:] != tasks.group[:-1])
+        begins = np.flatnonzero(new)[np.cumsum(new) - 1]
+        total = np.cumsum(about) - about
+        total -= total[begins]
+        if not self.restricted:
+            few = (total < MOST_BEFORE) & (about < MOST_BEFORE)  # others are behind too many, or have them
+            sizes[few] = self.of_tasks(tasks.chosen(few))
+        found = np.cumsum(sizes) - sizes
+        return np.where(total < MOST_BEFORE, found - found[begins], np.uint64(2**64 - 1))
 
     def count_bits(self, approximate: NDArray[np.float64], groups: NDArray[np.int64]) -> int:
         """Return how many bits the numbers of trends of some groups have at most."""

@@ -223,7 +223,7 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         by_index = self._search_by_index(request, limit)
         if by_index is not None or not self.structure.may_have_graph:
             return by_index
-        total = sum(self.counts)
+        total = self.structure.about
         if total <= request.max_trends and not may_be_worthwhile(limit, total, self.plan.sizes):
             return None
         try:
@@ -232,13 +232,14 @@ class TrendOperator(StructuredOperator[TrendStructure]):
             if total > self.plan.sizes.most_picked:
                 raise
             return None
-        best, found = BestTrends(bound, self.events, links_of(graph), self.tasks, self.plan.sizes), None
+        links, sizes = links_of(graph), self.plan.sizes
+        best, found = BestTrends(bound, self.events, links, self.tasks, sizes, self.structure.before), None
         if best.steps is not None:
             if not best.is_worthwhile(limit, request.per_group, total):
                 return None
             found = best.find(limit, request.per_group, self._values(request.positions_only))
         if found is None and can_be_searched(bound):  # else it is known already
-            warn_of_all(total, request.max_trends)
+            warn_of_all(sum(self.counts), request.max_trends)
         return found
 
     def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:

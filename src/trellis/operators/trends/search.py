@@ -17,6 +17,7 @@ from trellis.kernels.best.ranks import rank_order
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
 from trellis.operators.trends.links import Links, paths_of_tasks
+from trellis.operators.trends.span_bounds import SpanBounds, SpanRuns, promising, span_runs, usual_size
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 # --- Paths, automaton -------------------------------------------------------------------------------------------
@@ -167,18 +168,40 @@ class BestSearch:
         room, order = self.room(), np.arange(len(runs))
         best: Ints | None = None
         if len(runs) > runs.bucket[-1] + 1:
-            best = kernel.best_of_tasks(self.tasks(runs), self.space.links.arrays, self.shape, room)
-            order = _promising(best, self.signs, runs.bucket, limit)
+            best, exact = self.best_of_tasks(runs, limit)
+            order = np.flatnonzero(exact)
+            order = order[promising(best[order], self.signs, runs.bucket[order], limit)]
         words = len(self.words)
         tied = self._equally_good(room, limit) if self.space.links.lazy else None
         if tied is not None:
             return BestCandidates(self, runs, *tied, best, room)
-        events, paths = self._enumerate(runs, order, runs.bucket, limit, room)
+        events, paths = self.enumerate(runs, order, limit, room)
         run = paths[:, words + TASK]
         found = paths_of_tasks(events, paths[:, words + PATH_END], runs.number[run])
         rows = np.flatnonzero(paths[:, words + WANTED])
         kept = room if len(tasks) == 1 else None
         return BestCandidates(self, runs, found.take(rows), run[rows], paths[rows, :words], best, kept)
+
+    def best_of_tasks(self, runs: SearchRuns, limit: int) -> tuple[Ints, Flags]:
+        """Return what no path of a task is better than, and for which tasks that is the best: the others have none."""
+        if not self.space.tasks.single:
+            none = np.empty(0, np.int64)
+            given = self.space.links.arrays, self.shape, self.room()
+            return kernel.best_of_tasks(self.tasks(runs), none, none, *given), np.ones(len(runs), np.bool_)
+        room = self.room()
+
+        def enumerate_(order: Ints) -> tuple[Ints, Ints]:
+            _, paths = self.enumerate(runs, order, limit, room)
+            paths = paths[paths[:, len(self.words) + WANTED] > 0]
+            return paths[:, len(self.words) + TASK], paths[:, : len(self.words)]
+
+        tasks = self.space.tasks.chosen(runs.number)
+        return SpanBounds(tasks, runs.bucket, self.signs, limit, self.best_of_runs, enumerate_).find()
+
+    def best_of_runs(self, runs: SpanRuns) -> Ints:
+        """Return for each start of runs what no path from it is better than, and behind it whether there is any."""
+        room = np.empty((runs.widest * len(self.automaton), len(self.words) + 1), np.int64)
+        return kernel.best_of_tasks(runs.tasks, runs.starts, runs.offsets, self.space.links.arrays, self.shape, room)
 
     def _equally_good(self, room: Ints, limit: int) -> tuple[PathBatch, Ints, Ints] | None:
         """Return the first of the best paths of the one task, their runs and words, if so many are equally good."""
@@ -195,9 +218,7 @@ class BestSearch:
         found = links.tied_paths(starts[totals == top] + lo, self.shape.gives[nodes.EACH, :, 0], room, sign, limit, 0)
         return None if found is None else (found, task, np.full((limit, 1), top))
 
-    def _enumerate(
-        self, runs: SearchRuns, order: Ints, bucket: Ints, limit: int, room: Ints
-    ) -> tuple[NDArray[np.int32], Ints]:
+    def enumerate(self, runs: SearchRuns, order: Ints, limit: int, room: Ints) -> tuple[NDArray[np.int32], Ints]:
         """Return events and paths as `trellis.kernels.best.search.best_paths` writes them."""
         state = np.zeros(kernel.STATE_SIZE, np.int64)
         state[[kernel.TURN, kernel.READY]] = -1
@@ -213,7 +234,7 @@ class BestSearch:
             suffixes, slots, events, paths = growing.values()
             given = kernel.SearchRoom(room, self.space.successors(), heaps, stack, kept, suffixes, slots, events, paths)
             asked = kernel.best_paths(
-                state, order, bucket, self.tasks(runs), self.space.links.arrays, self.shape, self.space.links.lazy,
+                state, order, runs.bucket, self.tasks(runs), self.space.links.arrays, self.shape, self.space.links.lazy,
                 given,
             )  # fmt: skip
             if asked == kernel.DONE:
@@ -268,7 +289,8 @@ class BestSearch:
     def tasks(self, runs: SearchRuns) -> nodes.SearchTasks:
         """Return tasks as the kernels take them."""
         tasks, at = self.space.tasks, runs.number
-        return nodes.SearchTasks(tasks.lo[at], tasks.hi[at], tasks.first_end[at], bool(tasks.single), bool(tasks.every))
+        hi = tasks.hi[at]
+        return nodes.SearchTasks(tasks.lo[at], hi, tasks.first_end[at], hi, bool(tasks.single), bool(tasks.every))
 
     def room(self) -> Ints:
         """Return room for the best suffixes of the nodes of a task; filled where the links know them."""
@@ -300,13 +322,15 @@ class BestSearch:
 
 
 def longest_path(space: Space, ok: Flags) -> int:
-    """Return the length of the longest path of any task, whatever lengths are allowed."""
+    """Return the length of the longest path of any task, whatever lengths are allowed; of spans, a bound of it."""
     keys = OrderKeys((OrderWord(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
     search = BestSearch(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
     every = np.arange(len(space.tasks))
-    runs = SearchRuns(every, every)
-    lengths = kernel.best_of_tasks(search.tasks(runs), space.links.arrays, search.shape, search.room())[:, 0]
-    return int(lengths.max(initial=0))
+    if space.tasks.single:
+        lengths = search.best_of_runs(span_runs(space.tasks, every, usual_size(space.tasks)))
+    else:
+        lengths = search.best_of_tasks(SearchRuns(every, every), 1)[0]
+    return min(space.widest, int(lengths[:, 0].max(initial=0)))
 
 
 def _larger(table: np.ndarray, rows: int) -> np.ndarray:
@@ -314,15 +338,6 @@ def _larger(table: np.ndarray, rows: int) -> np.ndarray:
     larger = np.empty((max(rows, 2 * len(table)), *table.shape[1:]), table.dtype)
     larger[: len(table)] = table
     return larger
-
-
-def _promising(best: Ints, signs: Ints, bucket: Ints, limit: int) -> Ints:
-    """Return the tasks whose best paths are the first of their buckets, in that order: the others have none to give."""
-    words = len(signs)
-    order = np.lexsort([*(-best[:, w] * signs[w] for w in range(words - 1, -1, -1)), bucket])
-    order = order[best[order, words] > 0]
-    place = np.arange(len(order)) - np.searchsorted(bucket[order], bucket[order])
-    return order[place < limit]
 
 
 def _no_worse(best: Ints, bounds: Ints, signs: Ints) -> Flags:

@@ -7,7 +7,10 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
-from trellis.events.slice import Slice
+import numpy as np
+from numpy.typing import NDArray
+
+from trellis.events.slice import Ints, Slice
 from trellis.language.syntax import Report
 from trellis.operators.contract import state_of
 from trellis.operators.trends.count import Counter, GraphRelation
@@ -20,6 +23,7 @@ from trellis.plan.plan import Plan
 if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges
 
+LARGEST = 1 << 1000  # numbers of trends, as far as they are only compared
 BuildGraph = Callable[[Plan, Slice, "DirectEdges | None"], EventGraph]
 
 
@@ -136,6 +140,21 @@ class TrendStructure:
     def counts(self) -> list[int]:
         """The exact number of trends of each group."""
         return self.counter(self.events).counts()
+
+    def before(self, tasks: Ints) -> NDArray[np.uint64]:
+        """Return how many trends of its group come before those of each of some tasks, at most 2**64 - 1."""
+        own = self.tasks
+        if not own.single or not len(tasks):
+            return np.zeros(len(tasks), np.uint64)
+        some = np.flatnonzero(np.isin(own.group[: tasks.max() + 1], own.group[tasks]))
+        return self.counter(self.events).before(own.chosen(some))[np.searchsorted(some, tasks)]
+
+    @property
+    def about(self) -> float:
+        """The number of all trends, or about that where it was not counted yet."""
+        if "counts" in vars(self):
+            return float(min(sum(self.counts), LARGEST))
+        return float(self.counter(self.events).approximate().sum())
 
     @cached_property
     def task_sizes(self) -> list[int]:
