@@ -101,19 +101,19 @@ class _MeanSearch:
             first = False
         return PathBatch.concat(known)
 
-    def _judge(self, found: BestCandidates, first: bool) -> tuple[Ints, _Lasts, Ints]:
+    def _judge(self, candidates: BestCandidates, first: bool) -> tuple[Ints, _Lasts, Ints]:
         """Return the paths that are better than the last of the best in buckets where that is known, and these lasts.
 
-        Besides, the buckets where paths are to be searched that are better than the worst of those found.
+        Besides, the buckets where paths are to be searched that are better than the worst of those candidates.
         """
-        part, signs = found.runs.bucket[found.run], found.search.signs
-        order = np.lexsort([*(found.words * signs).T[::-1], part])  # the worst of each bucket first
-        part, words = part[order], found.words[order]
+        part, signs = candidates.runs.bucket[candidates.run], candidates.search.signs
+        order = np.lexsort([*(candidates.words * signs).T[::-1], part])  # the worst of each bucket first
+        part, words = part[order], candidates.words[order]
         begins = np.flatnonzero(np.append(True, part[1:] != part[:-1]))
         counts = np.diff(np.append(begins, len(part)))
         own = np.repeat(np.arange(len(begins)), counts)
         same = (words[:, : self.before] == words[begins][own, : self.before]).all(axis=1)
-        means, sums = self._means(found.paths.take(order)), words[:, self.before :]
+        means, sums = self._means(candidates.paths.take(order)), words[:, self.before :]
         above = ~same | ((sums[:, 0] >= 0) == (signs[-1] > 0)) | (sums == 0).all(axis=1)
         # Fewer paths than are wanted are all; equal words are in the order of ranks, where none of them has a mean.
         whole = (counts < self.limit) | np.isnan(means[begins])
@@ -149,7 +149,7 @@ class _MeanSearch:
         return paths.take(equal[np.arange(len(equal)) - np.searchsorted(bucket, bucket) < missing[bucket]])
 
     def _means(self, paths: PathBatch) -> NDArray[np.float64]:
-        """Return what the means of paths are shown as, times the sign, so that more is better; NaN for none."""
+        """Return the doubles that the means of paths are shown as, times the sign, so that more is better; NaN for none."""
         begins, mean = paths.offsets[:-1], self.mean
         if not len(begins):
             return np.empty(0)

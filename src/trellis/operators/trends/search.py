@@ -183,7 +183,7 @@ class BestSearch:
         return BestCandidates(self, runs, found.take(rows), run[rows], paths[rows, :words], best, kept)
 
     def best_of_tasks(self, runs: SearchRuns, limit: int) -> tuple[Ints, Flags]:
-        """Return what no path of a task is better than, and for which tasks that is the best: the others have none."""
+        """Return a bound of the paths of each task, and for which tasks the best has it: the others are not needed."""
         if not self.space.tasks.single:
             none = np.empty(0, np.int64)
             given = self.space.links.arrays, self.shape, self.room()

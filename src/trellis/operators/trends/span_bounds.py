@@ -99,7 +99,7 @@ class SpanBounds:
     enumerate: Callable[[Ints], tuple[Ints, Ints]]
 
     def find(self) -> tuple[Ints, Flags]:
-        """Return what no path of a task is better than, and for which tasks that is exact.
+        """Return a bound of the paths of each task, and for which tasks the best has it.
 
         All tasks that the best paths of a bucket lie in are among the latter, with the first of equal ones.
         """
