@@ -149,7 +149,7 @@ class _MeanSearch:
         return paths.take(equal[np.arange(len(equal)) - np.searchsorted(bucket, bucket) < missing[bucket]])
 
     def _means(self, paths: PathBatch) -> NDArray[np.float64]:
-        """Return the doubles that the means of paths are shown as, times the sign, so that more is better; NaN for none."""
+        """Return the doubles that means of paths are shown as, times the sign, so that more is better; NaN for none."""
         begins, mean = paths.offsets[:-1], self.mean
         if not len(begins):
             return np.empty(0)
