@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 from graphlib import TopologicalSorter
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -234,3 +237,110 @@ def test_functions_of_many_parameters_are_few() -> None:
     paths = [path for path in FILES if room_of(name_of(path)) != "kernels"]
     many = {name for path in paths for name, number in functions_of(tree_of(path)) if number > MOST_PARAMETERS}
     assert many - MORE_PARAMETERS == set()
+
+
+# --- Options, plans and objects ---------------------------------------------------------------------------------
+
+# Those that users call: `Query`, its table function in SQL, and the transformer of features; events have four of them.
+DECLARE_OPTIONS = {
+    "Query.detect", "Query.prepare", "Query.detect_stream", "Query.arrivals", "DetectTable.analyze",
+    "TrendFeatures.__init__", "schema_of",
+}  # fmt: skip
+
+
+def parameters_of(node: ast.AST, owner: str = "") -> Iterator[tuple[str, set[str]]]:
+    """The functions in a syntax tree by name, with the names of their parameters."""
+    for inner in ast.iter_child_nodes(node):
+        if isinstance(inner, ast.ClassDef):
+            yield from parameters_of(inner, f"{inner.name}.")
+        elif isinstance(inner, ast.FunctionDef):
+            yield f"{owner}{inner.name}", {one.arg for one in [*inner.args.args, *inner.args.kwonlyargs]}
+        else:
+            yield from parameters_of(inner, owner)
+
+
+def test_options_are_declared_once() -> None:
+    """The options of a run are fields of `RunOptions`; what is not called by users takes them as one."""
+    from trellis.api.query import Query
+    from trellis.engines.options import RunOptions
+    from trellis.methods import Methods
+
+    options = {field.name for field in fields(RunOptions)} - {"methods"}
+    paths = [path for path in FILES if room_of(name_of(path)) != "cli"]
+    found = {name for path in paths for name, own in parameters_of(tree_of(path)) if len(own & options) >= 4}
+    assert found == DECLARE_OPTIONS
+    taken = set(signature(Query.detect).parameters)
+    assert options - {"tie_breakers"} <= taken  # `time` may be followed by columns that break ties
+    assert taken <= options | {field.name for field in fields(Methods)} | {
+        "self",
+        "data",
+        "engine",
+        "spark",
+        "methods",
+        "by_name",
+    }
+
+
+# What the plan derives of a query, which nothing derives again: `Plan` has it. An archive plans nothing.
+DERIVING = {"relation_of", "fixed_sequence", "fixed_join", "is_one_kleene", "position_graph", "build_automaton"}
+
+
+def test_nothing_is_derived_again_after_the_plan() -> None:
+    for path in FILES:
+        if room_of(name_of(path)) != "plan":
+            names = {node.id for node in ast.walk(tree_of(path)) if isinstance(node, ast.Name)}
+            again = names & DERIVING - ({"build_automaton"} if room_of(name_of(path)) == "archive" else set())
+            assert not again, f"{shown(path)} derives {sorted(again)} again: the plan has it"
+
+
+def test_nothing_writes_into_the_attributes_of_another_object() -> None:
+    """`__dict__` and `vars()` are written to by their owner alone; an error is built again from its pickle."""
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                written, _, method = ast.unparse(node.func).rpartition(".")
+                if method in ("update", "pop", "setdefault") and ("__dict__" in written or "vars(" in written):
+                    own = written in ("self.__dict__", "vars(self)")
+                    assert own or shown(path) == "src/trellis/errors.py", f"{shown(path)}: {written}"
+            if isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load):
+                assert "__dict__" not in ast.unparse(node.value), f"{shown(path)}: {ast.unparse(node)}"
+
+
+# --- No dead code -----------------------------------------------------------------------------------------------
+
+# What only users, tests of a whole, or benchmarks call.
+CALLED_FROM_OUTSIDE = {
+    "LargestClique", "LineStream", "WAYS", "largest_clique", "read_committed", "replace_files", "written_lines",
+}  # fmt: skip
+
+
+def test_what_a_module_defines_is_used() -> None:
+    """Every function, class and constant at the top of a module is named somewhere in the package besides."""
+    named: set[str] = set()
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                named.add(node.id)
+            elif isinstance(node, ast.Attribute):
+                named.add(node.attr)
+            elif isinstance(node, ast.alias) and node.asname:
+                named.add(node.name)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named |= set(re.findall(r"\w+", node.value)) if len(node.value) < 150 else set()
+    unused = {
+        f"{shown(path)}: {name}"
+        for path in FILES
+        for node in tree_of(path).body
+        for name in _defined(node)
+        if name not in named | CALLED_FROM_OUTSIDE and not name.startswith("__")
+    }
+    assert unused == set()
+
+
+def _defined(node: ast.stmt) -> list[str]:
+    """The names that a statement defines; what a decorator registers is used by that."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [] if any("overload" in (d := ast.unparse(one)) or "regist" in d or "lower" in d or "callable" in d
+                         for one in node.decorator_list) else [node.name]  # fmt: skip
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]

@@ -16,7 +16,7 @@ import trellis
 from tests import oracle
 from tests.docs.examples import Example, cells, examples, shown
 from trellis.operators.trends.operator import TrendOperator
-from trellis.plan.relation import COSTS, relation_of
+from trellis.plan.relation import COSTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "attribute-index.md"
@@ -126,7 +126,7 @@ def test_the_costs_are_those_of_the_plan() -> None:
     rows = COST.findall(TEXT)
     assert len(rows) >= 9
     for condition, kind, cost in rows:
-        found = relation_of(trellis.query(f"PATTERN E+ s[] WHERE {condition}").plan().adjacent).kind
+        found = trellis.query(f"PATTERN E+ s[] WHERE {condition}").plan().relation.kind
         assert (found or "edges", COSTS[found] if found else "e") == (kind, cost), condition
 
 

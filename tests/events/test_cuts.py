@@ -17,7 +17,7 @@ from tests.profiles import examples
 from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import Adjacency, encode, encode_rows, residual_holds
 from trellis.events.columns.types import from_arrow, normalise
-from trellis.plan.relation import relation_of, terms
+from trellis.plan.relation import terms
 
 CONDITIONS = [
     "e[i].a - e[i-1].a > 5",
@@ -163,4 +163,4 @@ def test_most_conditions_leave_nothing_to_test_on_pairs() -> None:
     columns = columns_of(list(np.round(rng.random(60) * 9 + 1, 1)), list(rng.random(60)), pa.float64())
     left = [c for c, plan in PLANS.items() if encode(plan.adjacent, columns, np.ones(60, np.bool_)).residual]
     assert left == ["e[i].a * e[i-1].b > e[i].b * e[i-1].a"]
-    assert [c for c, plan in PLANS.items() if relation_of(plan.adjacent).kind is None] == left
+    assert [c for c, plan in PLANS.items() if plan.relation.kind is None] == left

@@ -22,13 +22,15 @@ from tests.compare import OVERFLOW, detect, expected
 from tests.profiles import examples
 from tests.strategies import Case, case, chain_case, fixed_case, general_case, sequence_case
 from trellis.errors import OverflowInCondition, UsageError
+from trellis.language import syntax as s
 from trellis.language.schema import Kind
-from trellis.make import operator_class
+from trellis.make import make_operator, operator_class
 from trellis.operators.aggregates import value_of
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest, NotComparable, QueryOperator
 from trellis.operators.ranks import Ranks
 from trellis.plan.choice import OPERATORS, with_algorithm
+from trellis.plan.papers import NAMED as PAPERS
 from trellis.plan.plan import Plan
 from trellis.plan.spec import NAMED
 from trellis.plan.variants import aggregate_plan, top_plan
@@ -56,6 +58,9 @@ def ways_of(plan: Plan) -> dict[tuple[str, str], Plan]:
 def operators_of(drawn: Case) -> Iterator[QueryOperator]:
     """Yield the operators that take a query and its events, the default one first."""
     trends = detect(drawn)
+    if trends.plan.bound.after_match is not None:  # over whichever operator finds the results that it keeps
+        yield trends.operator
+        return
     for (name, _), plan in ways_of(trends.plan).items():
         with suppress(NotComparable):
             yield operator_class(name)(plan, trends.operator.events, 2)
@@ -173,6 +178,9 @@ def check_aggregates(operator: QueryOperator, wanted: list[Row]) -> None:
     if missing:
         return  # the events were read without these columns
     found = operator.variant(plan, operator.events).aggregate()
+    if found is None:
+        assert plan.bound.after_match is not None, "only what AFTER MATCH keeps has to be listed"
+        return
     values = {c: operator.events.columns[c].to_pylist() for c in whole_numbers}
     for group, numbers in enumerate(found):
         rows = [row for row in wanted if row[0] == group]
@@ -191,7 +199,8 @@ def check_aggregates(operator: QueryOperator, wanted: list[Row]) -> None:
 
 def check_copies(operator: QueryOperator, wanted: list[Row]) -> None:
     """A pickle answers alike; a variant is of the same kind."""
-    fresh = operator_class(operator.plan.operator.name)(operator.plan, operator.events, 1)
+    fresh = make_operator(operator.plan, operator.events, 1)
+    assert type(fresh) is type(operator) or operator.plan.operator.otherwise is not None
     for one in (fresh, operator):
         again = pickle.loads(pickle.dumps(one))
         assert again.counts == operator.counts
@@ -235,10 +244,19 @@ def check(drawn: Case, data: st.DataObject) -> None:
             continue
         check_listing(operator, wanted, data)
         check_ranks(operator, wanted)
-        check_best(operator, per_group)
+        if operator.plan.bound.after_match is None:  # which `top` is not for
+            check_best(operator, per_group)
         check_aggregates(operator, wanted)
         check_copies(operator, wanted)
         check_words(operator)
+
+
+@st.composite
+def skipping_case(draw: Any) -> Case:
+    """Draw a query with AFTER MATCH."""
+    drawn = draw(st.one_of(case(most=7, clauses=False), sequence_case(most=7), fixed_case(most=6)))
+    after = s.AfterMatch(draw(st.sampled_from((s.Skip.PAST_LAST, s.Skip.TO_NEXT))), None)
+    return replace(drawn, query=replace(drawn.query, after_match=after, per_event=None))
 
 
 @pytest.mark.parametrize(
@@ -249,8 +267,9 @@ def check(drawn: Case, data: st.DataObject) -> None:
         (sequence_case(most=7), 40),
         (general_case(most=6), 40),
         (fixed_case(most=6), 60),
+        (skipping_case(), 40),
     ],
-    ids=["trends", "chains", "sequences", "patterns", "joins"],
+    ids=["trends", "chains", "sequences", "patterns", "joins", "after match"],
 )
 def test_every_operator_keeps_the_contract(cases: Any, number: int) -> None:
     @examples(number)
@@ -271,5 +290,6 @@ def test_the_registry_leads_to_all_operators() -> None:
         "PATTERN SEQ(A a, B b) WHERE a.x < b.x",
         "PATTERN AND(A a, B b)",
     ]
-    names = {name for text in texts for name, _ in ways_of(trellis.query(text).plan(None, None, None))}
-    assert names == {"trends", "named", "sequences", "tree", "joins", "join tree", "patterns"}
+    found = {way for text in texts for way in ways_of(trellis.query(text).plan(None, None, None))}
+    assert {name for name, _ in found} == {"trends", "named", "sequences", "tree", "joins", "join tree", "patterns"}
+    assert {method for name, method in found if name == NAMED} == {*PAPERS}

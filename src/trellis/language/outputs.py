@@ -23,8 +23,6 @@ from trellis.language.schema import DOUBLE, INTEGER, UNKNOWN, Kind, Schema, Type
 from trellis.language.scope import Scope
 from trellis.language.values import ONE_VALUE, aggregated, bind_column, bind_value, comparable
 
-COUNT_TYPE = "decimal(38,0)"
-
 
 def bind_output(e: s.Expression, scope: Scope) -> Output:
     """Return an expression about one trend: a variable, an attribute, LENGTH, an aggregate, arithmetic on these."""
@@ -324,6 +322,6 @@ def aggregate_columns(outputs: tuple[NamedOutput, ...]) -> list[OutputColumn]:
 
 
 __all__ = [
-    "COUNT_TYPE", "Value", "aggregate_columns", "bind_aggregate", "bind_limit_per", "bind_order", "bind_output",
+    "Value", "aggregate_columns", "bind_aggregate", "bind_limit_per", "bind_order", "bind_output",
     "id_type", "name_outputs", "type_text",
 ]  # fmt: skip

@@ -18,9 +18,6 @@ from trellis.language.schema import (
     Type,
 )
 
-ONE_VALUE = "Use SUM, MIN, MAX, AVG, FIRST or LAST to make it one value."
-INT64 = range(-(2**63), 2**63)
-
 
 @dataclass
 class Scope:

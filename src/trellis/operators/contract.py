@@ -139,10 +139,10 @@ class QueryOperator(ABC):
         """The exact number of results of each group, of any size; nothing is listed."""
 
     @abstractmethod
-    def aggregate(self) -> Sequence[Aggregates]:
+    def aggregate(self) -> Sequence[Aggregates] | None:
         """Return for each group the number of its results and a state for each item of the plan's AGGREGATE.
 
-        Sums are exact; states of groups can be joined.
+        Sums are exact; states of groups can be joined. None where only listing tells them.
         """
 
     def per_event(self) -> EventNumbers | None:

@@ -19,7 +19,7 @@ from trellis.plan.plan import Plan
 from trellis.providers import provided
 
 if TYPE_CHECKING:
-    from trellis.operators.aggregates import Aggregates
+    pass
 
 MOST = 100_000_000  # results of one first event that are listed to choose one
 T = TypeVar("T")
@@ -159,9 +159,8 @@ class SkippingOperator(QueryOperator):
         """The number of results of each group that are kept."""
         return np.diff(self._begins).tolist()
 
-    def aggregate(self) -> Sequence[Aggregates]:
-        """Results that are kept are aggregated by listing them."""
-        raise AssertionError("what AFTER MATCH keeps is listed")
+    def aggregate(self) -> None:
+        """Return None: results that are kept are few, and listed."""
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the results of a group with given ranks."""

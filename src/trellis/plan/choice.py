@@ -23,7 +23,7 @@ from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.registers import check_so_far
-from trellis.plan.relation import cost_text, index_text, relation_of
+from trellis.plan.relation import cost_text, index_text
 from trellis.plan.rewrites import with_bounds, with_neighbours
 from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
@@ -151,7 +151,7 @@ def _trends(plan: Plan, algorithm: str) -> OperatorSpec:
     how = {"successors": index_text(plan), "counting": cost_text(plan)}
     reason = "one Kleene variable, each of whose events is compared with its neighbours only"
     bound = plan.bound
-    indexed = bound.select is Select.ANY and bound.report is not Report.MAXIMAL and relation_of(plan.adjacent).kind
+    indexed = bound.select is Select.ANY and bound.report is not Report.MAXIMAL and plan.relation.kind
     edges = OperatorSpec(o.TRENDS, o.EDGES, reason, how)
     if not indexed:
         return edges

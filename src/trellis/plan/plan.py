@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from trellis.language import syntax as s
 from trellis.language.bound import BoundQuery, Condition, ConditionKind, Output, columns_of
-from trellis.language.once import MadeOnce
+from trellis.language.once import MadeOnce, once
 from trellis.language.schema import Kind
 from trellis.plan.automaton import Automaton
 from trellis.plan.join import FixedJoin
 from trellis.plan.positions import PositionGraph
+from trellis.plan.relation import Relation, relation_of
 from trellis.plan.sequence import FixedSequence
 from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.sizes import USUAL, Sizes
@@ -65,9 +66,19 @@ class Plan:
         return self.operator.algorithm
 
     @property
+    def relation(self) -> Relation:
+        """The adjacent conditions by what they are to an index."""
+        return _relation(self)
+
+    @property
     def settings(self) -> AlgorithmSettings:
         """The settings of a named algorithm."""
         return self.operator.settings
+
+
+@once
+def _relation(plan: Plan) -> Relation:
+    return relation_of(plan.adjacent)
 
 
 def with_all_columns(plan: Plan) -> Plan:

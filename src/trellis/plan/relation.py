@@ -252,7 +252,7 @@ COSTS = {
 
 def index_text(plan: Plan) -> str:
     """Say how successors are found."""
-    relation = relation_of(plan.adjacent)
+    relation = plan.relation
     if plan.bound.select is not Select.ANY:
         return "none: at most one event follows another, and these edges are listed"
     if plan.bound.report is Report.MAXIMAL:
@@ -267,7 +267,7 @@ def index_text(plan: Plan) -> str:
 
 def cost_text(plan: Plan) -> str:
     """Say what counting costs, with n events, m attribute vertices and e edges of a window or span."""
-    relation = relation_of(plan.adjacent)
+    relation = plan.relation
     indexed = plan.bound.select is Select.ANY and plan.bound.report is not Report.MAXIMAL and relation.kind is not None
     cost = COSTS[relation.kind or ""] if indexed else "e"
     if plan.bound.select is not Select.ANY:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from trellis.language.bound import Column, Output, Value, WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.plan.plan import Plan
-from trellis.plan.relation import relation_of
 from trellis.plan.spec import NAMED
 
 
 def can_be_tiled(plan: Plan) -> bool:
     """Return whether a query can be counted in tiles: one Kleene variable, equalities and comparisons of one value."""
-    bound, relation = plan.bound, relation_of(plan.adjacent)
+    bound, relation = plan.bound, plan.relation
     plain = plan.one_kleene and not bound.having and bound.after_match is None and plan.operator.name != NAMED
     known = bound.select is Select.ANY and bound.report in (Report.UNEXTENDABLE, Report.ANY)
     simple = not (relation.cuts or relation.either or relation.rest) and len(relation.orders) < 2
@@ -24,7 +23,7 @@ def can_be_summed(plan: Plan) -> bool:
     bound = plan.bound
     if bound.window.kind is not WindowKind.SLIDING or not bound.aggregates or bound.arranged or not can_be_tiled(plan):
         return False
-    relation = relation_of(plan.adjacent)
+    relation = plan.relation
     sides = [side for one in relation.keys for side in (one.later, one.earlier)]
     sides += [side for order in relation.orders for one in order for side in (one.later, one.earlier)]
     plain = not relation.single and all(map(_is_attribute, sides))

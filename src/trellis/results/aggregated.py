@@ -73,16 +73,16 @@ def _refuse_many(total: int, max_trends: int | None) -> None:
 def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends: int | None) -> Sequence[Aggregates]:
     """Return the states of AGGREGATE of each group."""
     bound = plan.bound
-    if bound.after_match is not None:
-        return _all_listed(plan, operator)
     if not needs_listing(bound):
-        return operator.aggregate()
+        return operator.aggregate() or _all_listed(plan, operator)
     from trellis.operators.aggregates import Aggregates
 
     outputs = [named.output for named in bound.aggregates]
     counted = tuple(named for named in bound.aggregates if not named.output.arguments)
     plain = replace(plan, bound=replace(bound, aggregates=counted or (NamedOutput("", COUNT_ALL),)))
     numbers = operator.variant(plain, operator.events).aggregate()
+    if numbers is None:
+        return _all_listed(plan, operator)
     _refuse_many(sum(one.count for one in numbers), max_trends)
     listed = _Listed([output for output in outputs if output.arguments], maker)
     ranges = [(group, 0, one.count) for group, one in enumerate(numbers)]
@@ -97,7 +97,7 @@ def _aggregated(plan: Plan, maker: RowMaker, operator: QueryOperator, max_trends
 
 
 def _all_listed(plan: Plan, operator: QueryOperator) -> Sequence[Aggregates]:
-    """Return the states over what AFTER MATCH keeps, which is at most a result for each event."""
+    """Return the states over the results of an operator that lists them."""
     from trellis.operators.aggregates import Aggregates
 
     listed = _Listed([named.output for named in plan.bound.aggregates], RowMaker(plan, operator.events))

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from trellis.errors import DataError, UsageError
 from trellis.events.adjacency import meets_condition
@@ -36,7 +35,6 @@ from trellis.streams.decisions import StandingQuery, windows_schema
 
 NEW = "__arrived"
 WATERMARK, EARLY = "watermark", "early"  # when results are given
-Flags = NDArray[np.bool_]
 
 
 def why_not_early(plan: Plan, in_order: bool) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -28,11 +28,13 @@ GROUPS = 16  # that a worker remembers
 class QueryGroup:
     """Standing queries that share one state, because they are equal in `shared_columns`.
 
-    `timeouts`: the names of those whose partial matches are told when they run out of time.
+    `timeouts`: the names of those whose partial matches are told when they run out of time; `known` are their
+    beginnings, where these have been found before.
     """
 
     queries: tuple[StandingQuery, ...]
     timeouts: frozenset[str] = frozenset()
+    known: dict[str, tuple[Beginnings, ...]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def schema(self) -> Schema:
@@ -66,8 +68,8 @@ class QueryGroup:
 
     @cached_property
     def _beginnings(self) -> dict[str, tuple[Beginnings, ...]]:
-        if not self.timeouts:
-            return {}
+        if self.known is not None or not self.timeouts:
+            return self.known or {}
         from trellis.streams.beginnings import beginnings_of
 
         return {one.name: beginnings_of(one) for one in self.queries if one.name in self.timeouts}
@@ -147,6 +149,4 @@ def shared_columns(one: StandingQuery) -> dict[str, Any]:
 @lru_cache(maxsize=GROUPS)
 def _group_of(data: bytes) -> QueryGroup:
     """Return the group of a pickle, the same for the same."""
-    group = object.__new__(QueryGroup)
-    vars(group).update(zip(("queries", "timeouts", "_beginnings"), pickle.loads(zlib.decompress(data)), strict=True))
-    return group
+    return QueryGroup(*pickle.loads(zlib.decompress(data)))

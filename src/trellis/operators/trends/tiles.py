@@ -29,7 +29,7 @@ from trellis.events.table_bytes import packed, unpacked
 from trellis.kernels.count import tiles as kernel
 from trellis.operators.trends.value_cuts import cuts_of
 from trellis.plan.plan import Plan
-from trellis.plan.relation import neighbour_terms, relation_of
+from trellis.plan.relation import neighbour_terms
 
 Flags = NDArray[np.bool_]
 Words = NDArray[np.uint64]
@@ -88,7 +88,7 @@ def place_codes(plan: Plan, events: TileEvents) -> PlaceCodes:
         takes &= value != LOWEST
         gives &= cuts.cuts[0] != LOWEST
     key_own, key_after = np.zeros(number, np.int64), np.zeros(number, np.int64)
-    for one in relation_of(plan.adjacent).keys:
+    for one in plan.relation.keys:
         later, earlier = rank_codes([sides.of(one.later), sides.of(one.earlier)])
         takes &= later >= 0
         gives &= earlier >= 0
@@ -218,7 +218,7 @@ class OpenEnds:
     @classmethod
     def of(cls, plan: Plan) -> OpenEnds:
         """Return those of a query: an inequality closes one of them, which one depends on where values are turned."""
-        compared = [one.function[0] for order in relation_of(plan.adjacent).orders for one in order]
+        compared = [one.function[0] for order in plan.relation.orders for one in order]
         return cls(not compared, len(set(compared)) < 2)
 
 

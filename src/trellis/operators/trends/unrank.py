@@ -31,7 +31,6 @@ from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.sizes import USUAL, Sizes
 
 Small = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 Paths = tuple[Small, Ints]  # events one after another, and where each path ends
 LIMBS = (1, 2, 3, 4, 6, 8)  # numbers of limbs that loops are compiled for
 MOST_VALUES = (1 << 31) - 1

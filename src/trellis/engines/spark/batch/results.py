@@ -120,9 +120,13 @@ class SparkResults(Results):
     def _variant(self, plan: Plan) -> SparkResults:
         """Return the same results with other output."""
         other = copy(self)
-        other.__dict__.pop("_total", None)
-        other.plan = plan
+        other._take_plan(plan)
         return other
+
+    def _take_plan(self, plan: Plan) -> None:
+        """Give other output from now on; what was counted is of the plan before."""
+        vars(self).pop("_total", None)
+        self.plan = plan
 
     def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:
         """Return the events of a partition: see `Results.partition_events`."""

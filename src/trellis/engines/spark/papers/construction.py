@@ -41,7 +41,7 @@ from trellis.language.bound import Operation, Value, WindowKind, columns_of
 from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
 from trellis.plan.plan import Plan
-from trellis.plan.relation import NeighbourComparison, Relation, relation_of
+from trellis.plan.relation import NeighbourComparison
 
 SEGMENT, POINT, NUMBER, WIDTH, BASE, OWNER = "segment", "point", "number", "width", "base", "owner"
 GIVES, TAKES, VALUE, CUT, KIND = "gives", "takes", "value", "cut", "kind"
@@ -62,7 +62,7 @@ def check_construction(plan: Plan) -> None:
     UsageError
         With what it is that they do not take.
     """
-    relation = relation_of(plan.adjacent)
+    relation = plan.relation
     compared = [*relation.keys, *(c for order in relation.orders for c in order)]
     values = [*relation.single, *(Operation(c.function, (c.later, c.earlier)) for c in compared)]
     reasons = {
@@ -98,7 +98,7 @@ class _Construction:
 
     def __init__(self, rows: Split) -> None:
         self.bound, self.rows = rows.plan.bound, rows.rows
-        self.relation: Relation = relation_of(rows.plan.adjacent)
+        self.relation = rows.plan.relation
         self.order: NeighbourComparison | None = next((order[0] for order in self.relation.orders), None)
         self.keys = len(self.relation.keys)
         self._columns = row_names(rows.plan)
