@@ -10,6 +10,7 @@ from pathlib import Path
 
 from trellis.errors import MemoryExhausted
 
+FEW_BYTES = 1 << 20
 LESS = (
     "Take fewer events at a time: a shorter WITHIN, more conditions, a partition such as `[account]`; count or "
     "aggregate in place of listing; or use a machine with more memory."
@@ -25,6 +26,11 @@ def free_memory() -> int:
         limits = Path("/sys/fs/cgroup")
         left.append(int((limits / "memory.max").read_text()) - int((limits / "memory.current").read_text()))
     return max(0, min(left))
+
+
+def fits_memory(size: int) -> bool:
+    """Return whether so many bytes are free; few are not worth the question, which takes as long as a small query."""
+    return size < FEW_BYTES or size <= free_memory()
 
 
 def gigabytes(size: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
+from trellis.events.columns.arrow import taken
 from trellis.events.columns.evaluate import evaluate
-from trellis.events.columns.ordering import match_codes, order_codes
+from trellis.events.columns.ordering import dense_ranks, match_codes, order_codes
 from trellis.events.cuts import CutRanges, Undecided, ranges_of
 from trellis.language.bound import Column, Condition, Operation, Value, columns_of
 from trellis.language.syntax import Which
@@ -98,6 +99,8 @@ class Adjacency:
 
 
 def _above(op: str, value: Ints) -> Ints:
+    if op == ">":
+        return value
     codes = value if op in (">", ">=") else ~value
     return np.where(value == LOWEST, LOWEST, codes + 1 if op in (">=", "<=") else codes)
 
@@ -108,33 +111,47 @@ def _below(op: str, earlier: Ints) -> Ints:
 
 def _dense(later: Ints, earlier: Ints) -> tuple[Ints, Ints]:
     both = np.concatenate([later, earlier])
-    codes = np.where(both == LOWEST, -1, np.unique(both, return_inverse=True)[1])
+    codes = np.where(both == LOWEST, -1, dense_ranks(both))
     return codes[: len(later)], codes[len(later) :]
 
 
 class PairValues:
-    """The values of the earlier and the later event: of all events, or of chosen rows for each."""
+    """The values of the earlier and the later event: of all events, or of chosen rows for each; found once."""
 
     def __init__(self, columns: Mapping[str, pa.Array], sizes: tuple[int, int], rows: tuple[Ints, Ints] | None) -> None:
-        self.columns, self.sizes = columns, sizes
+        self.columns, self.sizes, self._rows = columns, sizes, rows
         self.alike = rows is None or np.array_equal(*rows)
-        self._rows = None if rows is None else tuple(map(pa.array, rows))
-        self._taken: dict[tuple[str, bool], pa.Array] = {}
+        self._values: dict[tuple[str, bool], pa.Array] = {}
+        self._codes: dict[tuple[Any, ...], tuple[Sequence[pa.Array], list[Ints]]] = {}
+
+    @classmethod
+    def of_all(cls, columns: Mapping[str, pa.Array], size: int) -> PairValues:
+        """Return the values of all events."""
+        return cls(columns, (size, size), None)
 
     def of(self, value: Value) -> pa.Array:
         """Return a value of one of the two."""
+        if isinstance(value, Column):
+            later = value.which is Which.LATER
+            key = value.name, later and not self.alike
+            if key not in self._values:
+                self._values[key] = evaluate(value, lambda _: self.column(value.name, later), self.sizes[later])
+            return self._values[key]
         later = any(c.which is Which.LATER for c in columns_of(value))
         return evaluate(value, lambda column: self.column(column.name, later), self.sizes[later])
 
     def column(self, name: str, later: bool) -> pa.Array:
         """Return a column of one of the two."""
-        if self._rows is None:
-            return self.columns[name]
-        if (name, later) not in self._taken:
-            column = self.columns[name]
-            rows = self._rows[later]
-            self._taken[name, later] = column if len(rows) == len(column) else column.take(rows)
-        return self._taken[name, later]
+        column = self.columns[name]
+        every = self._rows is None or len(self._rows[later]) == len(column)
+        return column if every or self._rows is None else taken(column, self._rows[later])
+
+    def codes(self, make: Callable[[Sequence[pa.Array]], list[Ints]], arrays: Sequence[pa.Array]) -> list[Ints]:
+        """Return the codes of values, such as `match_codes` or `order_codes`, which nobody writes to."""
+        key = make, *map(id, arrays)
+        if key not in self._codes:
+            self._codes[key] = arrays, make(arrays)
+        return self._codes[key][1]
 
 
 def encode(
@@ -144,7 +161,13 @@ def encode(
 
     Without `holes` all is comparisons; a condition that allows several ranges is one of the rest.
     """
-    sides = PairValues(columns, (len(usable), len(usable)), None)
+    return encode_values(conditions, PairValues.of_all(columns, len(usable)), usable, holes)
+
+
+def encode_values(
+    conditions: tuple[Condition, ...], sides: PairValues, usable: NDArray[np.bool_], holes: bool = True
+) -> Adjacency:
+    """Return the same for values that several steps share."""
     return _Encoding(sides, Adjacency(usable.copy(), usable.copy()), holes).encode(conditions)
 
 
@@ -165,9 +188,9 @@ class _Compared:
     values: list[tuple[str, pa.Array]] = field(default_factory=list)
     cuts: list[CutRanges] = field(default_factory=list)
 
-    def order(self) -> Order:
+    def order(self, sides: PairValues) -> Order:
         """Return all as codes."""
-        value, *earlier = order_codes([self.later, *(array for _, array in self.values)])
+        value, *earlier = sides.codes(order_codes, [self.later, *(array for _, array in self.values)])
         comparisons = [(op, codes) for (op, _), codes in zip(self.values, earlier, strict=True)]
         holes = []
         for cut in self.cuts:
@@ -204,7 +227,7 @@ class _Encoding:
         return self._finished()
 
     def _finished(self) -> Adjacency:
-        self.adjacency.orders = (*(one.order() for one in self.compared.values()), *self.orders)
+        self.adjacency.orders = (*(one.order(self.sides) for one in self.compared.values()), *self.orders)
         return self.adjacency
 
     def _add(self, term: NeighbourTerm) -> None:
@@ -216,12 +239,8 @@ class _Encoding:
         elif compared is None or not gap_is_safe(term, sides):
             self._add_cut(term.value)
         elif compared.function == "=":
-            if sides.alike and _is_one_column(compared.later, compared.earlier):
-                (codes,) = match_codes([sides.of(compared.later)])
-                _add_key(codes, codes.copy(), adjacency)
-            else:
-                next_, prev = match_codes([sides.of(compared.later), sides.of(compared.earlier)])
-                _add_key(next_, prev, adjacency)
+            next_, prev = sides.codes(match_codes, [sides.of(compared.later), sides.of(compared.earlier)])
+            _add_key(next_, prev, adjacency)
         else:
             later, earlier = sides.of(compared.later), sides.of(compared.earlier)
             self.compared.setdefault(compared.later, _Compared(later)).values.append((compared.function, earlier))
@@ -307,10 +326,6 @@ def _mirrored_orders(cut: CutRanges, earlier: pa.Array) -> list[Order]:
     if (behind != len(cut.rows))[~never].any() or not orders:
         orders.append(Order(np.where(never, LOWEST, behind), ((">", ranks),)))
     return orders
-
-
-def _is_one_column(later: Value, earlier: Value) -> bool:
-    return isinstance(later, Column) and isinstance(earlier, Column) and later.name == earlier.name
 
 
 def gap_is_safe(term: NeighbourTerm, sides: PairValues) -> bool:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import DataError
+from trellis.events.columns.arrow import numbers
 from trellis.events.columns.windows import TOO_FAR, DoubleWindows
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import Window
@@ -56,7 +57,7 @@ class Clock:
             return column.to_numpy(zero_copy_only=False) + 0.0
         if self.time.kind is Kind.DECIMAL or self.digits:
             return self._scaled(column)
-        return column.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return numbers(column.cast(pa.int64()) if pa.types.is_null(column.type) else column, 0)
 
     def _scaled(self, column: pa.Array) -> NDArray[np.int64]:
         try:

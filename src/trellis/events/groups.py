@@ -9,7 +9,7 @@ from trellis.events.clock import Clock
 from trellis.events.slice import Groups, Ints
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind
-from trellis.memory import free_memory, gigabytes
+from trellis.memory import fits_memory, free_memory, gigabytes
 
 MAX_WINDOWS = 1 << 31
 BYTES_A_WINDOW = 150  # while the windows of a slice are made and counted
@@ -38,7 +38,7 @@ def make_groups(
         return Groups(bounds[:-1], bounds[1:], np.zeros(len(bounds) - 1, np.int64)), until
     first, last = windows or clock.windows(times)
     total = kernel.count_windows(first, last, bounds)
-    if total > MAX_WINDOWS or total * BYTES_A_WINDOW > free_memory():
+    if total > MAX_WINDOWS or not fits_memory(total * BYTES_A_WINDOW):
         raise UsageError(
             f"the events fall into {total:,} windows, which take about {gigabytes(total * BYTES_A_WINDOW)}; there are "
             f"{gigabytes(free_memory())} free",

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from trellis.errors import DataError, UsageError, nearest, warn
 from trellis.events.adjacency import is_true, meets_condition
 from trellis.events.clock import Clock
+from trellis.events.columns.arrow import from_words, taken
 from trellis.events.columns.ordering import row_codes, sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
@@ -23,6 +24,7 @@ from trellis.events.sorting import Order, column_of, event_order, repeated_rows,
 from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind, columns_of
+from trellis.language.once import once
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan
 
@@ -100,7 +102,7 @@ def prepare(
     repeated = table.slice(0, 0)
     if first is not None:
         again = np.setdiff1d(np.arange(len(events)), first, assume_unique=True)
-        repeated = table.take(pa.array(_places(events.rows, again)))
+        repeated = _taken(table, _places(events.rows, again))
     dropped = read - table.num_rows + repeated.num_rows
     return PreparedEvents(_slice(plan.bound, kept), SortedTable(table, kept.rows, load), read, dropped, repeated)
 
@@ -113,9 +115,9 @@ def with_columns(prepared: PreparedEvents, plan: Plan) -> Slice:
     return replace(prepared.events, columns=columns)
 
 
-def _taken(values: Any, rows: Order) -> Any:
-    """Return the rows of a table or an array; the same one for all as they are."""
-    return values if rows is None else values.take(pa.array(rows))
+def _taken(table: pa.Table, rows: Order) -> pa.Table:
+    """Return the rows of a table; the same one for all as they are."""
+    return table if rows is None else table.take(from_words(rows))
 
 
 # --- Bad rows and identity --------------------------------------------------------------------------------------
@@ -330,7 +332,7 @@ class _Events:
             return self
         return replace(
             self,
-            columns={name: _taken(column, places) for name, column in self.columns.items()},
+            columns={name: taken(column, places) for name, column in self.columns.items()},
             meets=self.meets[places],
             times=self.times[places],
             order=None if self.order is None else self.order[places],
@@ -349,7 +351,7 @@ def _filtered(plan: Plan, table: pa.Table) -> _Events:
     meets = _meets_constants(plan, table, columns)
     rows = None if plan.keep_failing or meets.all() else np.flatnonzero(meets)
     if rows is not None:
-        columns, meets = {name: _taken(column, rows) for name, column in columns.items()}, meets[rows]
+        columns, meets = {name: taken(column, rows) for name, column in columns.items()}, meets[rows]
     times = _clock(bound).numbers(columns[bound.schema.time])
     order = tie_order(times, [columns[name] for name in bound.schema.tie_breakers])
     partition = row_codes([columns[name] for name, _ in bound.partition]) if bound.partition else None
@@ -362,6 +364,7 @@ def _sorted(events: _Events) -> _Events:
     return events.taken(event_order(by, events.ids, events.partition))
 
 
+@once
 def _clock(bound: BoundQuery) -> Clock:
     assert bound.schema is not None
     return Clock(bound.window, bound.schema.time_type)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from trellis.events.columns.arrow import is_words, numbers, taken
 from trellis.events.columns.ordering import argsort, match_codes, row_codes, sort_codes
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.slice import Ints
@@ -47,13 +48,13 @@ def event_order(times: NDArray[Any], ids: pa.Array, partition: Ints | None) -> O
     order = _sorted_by(times, None)
     if partition is not None:
         order = _sorted_by(partition, order)
-    ties = _ties(times, partition, order)
-    if ties is None:
+    same = _same(times, partition, order)
+    places = np.flatnonzero(same)
+    if not len(places) or _are_less(ids, _rows_at(order, places), _rows_at(order, places + 1)).all():
         return order
-    theirs = ids if len(ties.rows) == len(ids) and order is None else ids.take(pa.array(ties.rows))
-    if (_rising(theirs) | ties.begins[1:]).all():
-        return order
-    return _without_ties(order, len(times), ties, sort_codes(theirs))[0]
+    ties = _ties(same, order)
+    assert ties is not None
+    return _without_ties(order, len(times), ties, sort_codes(taken(ids, ties.rows)))[0]
 
 
 def tie_order(times: NDArray[Any], tie_breakers: Sequence[pa.Array]) -> Ints | None:
@@ -65,7 +66,7 @@ def table_order(table: pa.Table, names: list[str]) -> Order:
     """Order rows by the columns named, the time first; each is looked at only where all before it are equal."""
     times = sort_codes(column_of(table, names[0]))
     order = _sorted_by(times, None)
-    ties = _ties(times, None, order)
+    ties = _ties(_same(times, None, order), order)
     for name in names[1:]:
         if ties is None:
             break
@@ -83,15 +84,30 @@ def _sorted_by(values: NDArray[Any], order: Order) -> Order:
     return more if order is None else order[more]
 
 
+def _rows_at(order: Order, places: Ints) -> Ints:
+    return places if order is None else order[places]
+
+
 def _in_order(values: NDArray[Any], order: Order) -> NDArray[Any]:
     return values if order is None else values[order]
 
 
-def _rising(ids: pa.Array) -> NDArray[np.bool_]:
+def _are_less(ids: pa.Array, rows: Ints, others: Ints) -> NDArray[np.bool_]:
+    """Return for pairs of rows whether the former has the lesser id."""
+    if is_words(ids):
+        values = numbers(ids, 0)
+        return np.asarray(values[rows] < values[others])
+    return pc.less(taken(ids, rows), taken(ids, others)).to_numpy(zero_copy_only=False)
+
+
+def _rise(ids: pa.Array) -> NDArray[np.bool_]:
     """Return for each id but the first whether it is greater than the one before it."""
+    if is_words(ids):
+        values = numbers(ids, 0)
+        return np.asarray(values[:-1] < values[1:])
     if len(ids) < 2:
         return np.empty(0, np.bool_)
-    return pc.less(ids.slice(0, len(ids) - 1), ids.slice(1)).to_numpy(zero_copy_only=False)
+    return pc.less(ids[:-1], ids[1:]).to_numpy(zero_copy_only=False)
 
 
 # --- Rows with the same time ------------------------------------------------------------------------------------
@@ -115,13 +131,18 @@ class _Ties:
         return np.cumsum(self.begins)
 
 
-def _ties(times: NDArray[Any], partition: Ints | None, order: Order) -> _Ties | None:
+def _same(times: NDArray[Any], partition: Ints | None, order: Order) -> NDArray[np.bool_]:
+    """Return for each event but the first whether it has the time and partition of the one before it."""
     same = _same_as_before(_in_order(times, order))
     if partition is not None:
         same &= _same_as_before(_in_order(partition, order))
+    return same
+
+
+def _ties(same: NDArray[np.bool_], order: Order) -> _Ties | None:
     tied, begins = _runs(same)
     places = np.flatnonzero(tied)
-    return _Ties(places, places if order is None else order[places], begins[places]) if len(places) else None
+    return _Ties(places, _rows_at(order, places), begins[places]) if len(places) else None
 
 
 def _same_as_before(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -165,7 +186,7 @@ def repeated_rows(ids: pa.Array, partition: Ints | None) -> tuple[Ints, Ints]:
     codes : numpy.ndarray
         For each of these rows a number that stands for its partition and id.
     """
-    rises = _rising(ids)
+    rises = _rise(ids)
     if partition is not None:
         rises |= ~_same_as_before(partition)
     if rises.all():

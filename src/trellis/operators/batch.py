@@ -262,12 +262,30 @@ class PathBatch:
         if self.table is not None:
             return PathBatch.of_table(self.table[variable : variable + 1], lambda: (self.ranks, self.groups)), None
         assert self.variables is not None
+        place = self._variables_of_places.get(variable)
+        if place is not None:
+            table = self.positions.reshape(len(self), -1).T[place : place + 1]
+            return PathBatch.of_table(table, lambda: (self.ranks, self.groups)), None
         chosen = self.variables == variable
-        number = np.concatenate([[0], np.cumsum(chosen)])
-        lengths = np.diff(number[self.offsets])
+        positions, lengths = self.positions[chosen], np.add.reduceat(chosen, self.offsets[:-1], dtype=np.int64)
+        every = bool(lengths.all())
+        if every and len(positions) == len(self):
+            return PathBatch.of_table(positions.reshape(1, -1), lambda: (self.ranks, self.groups)), None
         has = lengths > 0
         ends = np.cumsum(lengths[has]).astype(np.int32)
-        return PathBatch.of_ends(self.positions[chosen], ends, lambda: (self.ranks[has], self.groups[has])), has
+        some = PathBatch.of_ends(positions, ends, lambda: (self.ranks[has], self.groups[has]))
+        return some, None if every else has
+
+    @cached_property
+    def _variables_of_places(self) -> dict[int, int]:
+        """Where all results have as many events, and of the same variables one after another, the place of each."""
+        rows, values = len(self), len(self.positions)
+        if not rows or values % rows or self.variables is None or self.shared is not None:
+            return {}
+        length, variables = values // rows, self.variables.reshape(rows, -1)
+        same = (self.offsets[1:] == np.arange(1, rows + 1) * length).all() and (variables == variables[0]).all()
+        first = variables[0].tolist()
+        return {variable: place for place, variable in enumerate(first)} if same and len({*first}) == length else {}
 
     def without_ranks(self) -> PathBatch:
         """Return the same results, of which no rank is known."""

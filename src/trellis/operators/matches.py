@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain, islice
 from math import ceil, log2
 from typing import Any, TypeVar
 
@@ -105,12 +106,14 @@ class MatchOperator(StructuredOperator[S]):
 
 def made_on_threads(make: Callable[[W], T], work: Iterable[W], threads: int) -> Iterator[T]:
     """Make something of each piece of work, in order, on so many threads; twice as many wait to be taken."""
-    if threads < 2:
-        yield from map(make, work)
+    pieces = iter(work)
+    first = list(islice(pieces, 2))
+    if threads < 2 or len(first) < 2:  # a thread takes longer to start than most lists of one piece
+        yield from map(make, chain(first, pieces))
         return
     with ThreadPoolExecutor(threads) as pool:
         waiting: list[Future[T]] = []
-        for piece in work:
+        for piece in chain(first, pieces):
             waiting.append(pool.submit(make, piece))
             if len(waiting) > 2 * threads:
                 yield waiting.pop(0).result()

@@ -21,6 +21,7 @@ from trellis.language.bound import (
     WindowKind,
     columns_of,
 )
+from trellis.language.once import once
 from trellis.plan.automaton import Automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import comparison, relation_of, terms
@@ -216,6 +217,21 @@ def of_neighbours(value: Value, earlier: str) -> Value:
     if isinstance(value, Operation):
         return replace(value, arguments=tuple(of_neighbours(a, earlier) for a in value.arguments))
     return value
+
+
+def neighbour_condition(condition: Condition, earlier: str) -> Condition:
+    """Return a condition on two variables as one on neighbours, with the events of the earlier variable first."""
+    known = _neighbour_conditions(condition)
+    if earlier not in known:
+        value = of_neighbours(condition.value, earlier)
+        known[earlier] = replace(condition, kind=ConditionKind.ADJACENT, value=value)
+    return known[earlier]
+
+
+@once
+def _neighbour_conditions(condition: Condition) -> dict[str, Condition]:
+    """Return those that were asked for so far, by the earlier variable."""
+    return {}
 
 
 def _one_decides(term: Value, graph: PositionGraph, place: int, which: s.Which) -> bool:

@@ -49,7 +49,8 @@ class TakenColumn:
     def words(self) -> Words | None:
         """The values as words of 64 bits, if they have that size and none is missing."""
         values = self._values
-        if pa.types.is_integer(values.type) and self._type == pa.int64() and values.type != pa.uint64():
+        narrow = pa.types.is_integer(values.type) and values.type not in (pa.int64(), pa.uint64())
+        if narrow and self._type == pa.int64():
             values = values.cast(pa.int64())
         if values.null_count or not _have_same_words(values.type, self._type):
             return None

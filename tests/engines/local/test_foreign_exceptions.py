@@ -15,6 +15,7 @@ import pytest
 
 import trellis
 from tests.cli.cases import run_process
+from trellis import memory
 from trellis.digits import Count, digits_of, number_of
 from trellis.errors import DataError, ListingRefused, UsageError
 from trellis.events import groups as grouping
@@ -86,7 +87,8 @@ def test_a_span_of_1e300_through_the_command(tmp_path: Path) -> None:
 def test_more_windows_than_fit_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     hours = pa.array([dt.datetime(2024, 1, 1, i) for i in range(4)])
     table = pa.table({"ts": hours, "id": range(4), "x": range(4)})
-    monkeypatch.setattr(grouping, "free_memory", lambda: 10_000_000_000)
+    for module in (grouping, memory):
+        monkeypatch.setattr(module, "free_memory", lambda: 10_000_000_000)
     with pytest.raises(UsageError, match=r"97,200,000 windows, which take about 14\.6 GB; there are 10\.0 GB free"):
         found(f"{RISING} WITHIN 1 day SLIDE 1 ms", table).count()
     assert found(f"{RISING} WITHIN 1 day SLIDE 1 s", table).count() > 0

@@ -59,7 +59,7 @@ def test_graphs_for_which_there_is_no_memory_are_refused_and_counts_explored(mon
     types = ["A", "A", "B", "B", "B", "C"]
     events = pa.table({"ts": range(6), "id": range(6), "type": types, "x": [1, 1, 1, 2, 3, 1]})
     query = trellis.query("PATTERN SEQ(A a, B+ b[], C c) WHERE c.x = a.x AND b[i].x > b[i-1].x")
-    monkeypatch.setattr(positions, "free_memory", lambda: 0)
+    monkeypatch.setattr(positions, "fits_memory", lambda _: False)
     found = query.detect(events, time="ts", event_id="id", type="type")
     assert found.count() == 14
     with pytest.raises(trellis.errors.TrellisError, match="pairs that may follow one another in results"):

@@ -26,6 +26,9 @@ Numbers: TypeAlias = npt.NDArray[Any]
 pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
+INT64: DataType = pa.int64()
+_WORDS = frozenset(type_.id for type_ in (INT64, pa.float64(), pa.timestamp("us"), pa.duration("us")))
+
 
 def is_scalar(x: Operand) -> bool:
     """Whether an operand is one value for all rows."""
@@ -54,6 +57,29 @@ def numbers(x: Array, fill: float) -> Numbers:
     filled = x if x.null_count == 0 else pc.fill_null(x, pa.scalar(fill, x.type))
     values: Numbers = filled.to_numpy(zero_copy_only=False)
     return values
+
+
+def is_words(x: Array) -> bool:
+    """Whether the values of an array are numbers or microseconds of 64 bits, and none is missing."""
+    return x.type.id in _WORDS and not x.null_count
+
+
+def words(x: Array) -> npt.NDArray[np.int64] | None:
+    """The values of an array as words of 64 bits, if they have that size and none is missing; without a copy."""
+    if not is_words(x):
+        return None
+    return np.frombuffer(x.buffers()[1] or b"", np.int64)[x.offset : x.offset + len(x)]
+
+
+def from_words(values: npt.NDArray[Any], type_: DataType = INT64) -> Array:
+    """Words of 64 bits as an array, without a copy; `pa.array` takes as long as many small columns."""
+    return pa.Array.from_buffers(type_, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
+def taken(x: Array, rows: npt.NDArray[np.int64]) -> Array:
+    """The values of an array at some rows, which it is known to have."""
+    values = words(x)
+    return x.take(from_words(rows)) if values is None else from_words(values[rows], x.type)
 
 
 def is_valid(x: Array) -> npt.NDArray[np.bool_]:

@@ -6,6 +6,7 @@ Strings are ordered by their UTF-8 bytes, false before true, numbers of differen
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -27,7 +28,7 @@ MISSING = np.iinfo(np.int64).min
 _NONE = -1
 _HIGHEST = np.iinfo(np.int64).max
 _ROOM = 4
-_MANY = 1 << 12  # rows from which on they are sorted digit by digit
+_MANY = 1 << 12  # rows from which on they are sorted digit by digit, and strings matched as words
 
 
 def rank_codes(arrays: Sequence[Array]) -> list[Codes]:
@@ -58,10 +59,10 @@ def order_codes(arrays: Sequence[Array]) -> list[Codes]:
     Returns
     -------
     list of numpy.ndarray
-        One new array of int64 for each column. Equal values have equal codes and a smaller value a smaller code, across
-        all the columns, but the codes are not dense: integers and times stand for themselves, doubles for the bits of
-        their order, all else for its rank. NULL and NaN have MISSING; all others leave room for one to be added and for
-        the bits to be inverted.
+        One array of int64 for each column, the same for the same one. Equal values have equal codes and a smaller value
+        a smaller code, across all the columns, but the codes are not dense: integers and times stand for themselves,
+        doubles for the bits of their order, all else for its rank. NULL and NaN have MISSING; all others leave room for
+        one to be added and for the bits to be inverted.
     """
     return _jointly(arrays, _ordered, MISSING)
 
@@ -78,7 +79,8 @@ def match_codes(arrays: Sequence[Array]) -> list[Codes]:
     Returns
     -------
     list of numpy.ndarray
-        One new array of int64 for each column. Codes are dense from 0 and in no particular order; NULL and NaN have -1.
+        One array of int64 for each column, the same for the same one. Codes are dense from 0 and in no particular
+        order; NULL and NaN have -1.
     """
     return _jointly(arrays, _matched, _NONE)
 
@@ -136,7 +138,7 @@ def row_codes(columns: Sequence[Array]) -> Codes:
     for column in columns[1:]:
         more = _column_codes(column)
         codes = codes * (more.max(initial=0) + 1) + more
-        codes = _dense(codes)
+        codes = dense_ranks(codes)
     return codes
 
 
@@ -165,12 +167,10 @@ def _column_codes(column: Array) -> Codes:
 
 def _jointly(arrays: Sequence[Array], encode: Callable[[list[Array]], list[Codes]], missing: int) -> list[Codes]:
     """Encode several columns together, in their one physical form; one without a type is `missing` everywhere."""
-    columns = [normalise(array, from_arrow(array.type)) for array in arrays]
-    known = [column for column in columns if not pa.types.is_null(column.type)]
-    codes = iter(encode(known) if known else [])
-    return [
-        np.full(len(column), missing, np.int64) if pa.types.is_null(column.type) else next(codes) for column in columns
-    ]
+    columns = {id(array): normalise(array, from_arrow(array.type)) for array in arrays}
+    known = {key: column for key, column in columns.items() if not pa.types.is_null(column.type)}
+    codes = dict(zip(known, encode([*known.values()]) if known else [], strict=True))
+    return [codes[id(array)] if id(array) in known else np.full(len(array), missing, np.int64) for array in arrays]
 
 
 # --- Order codes, by type ---------------------------------------------------------------------------------------
@@ -242,7 +242,8 @@ def _matched(columns: list[Array]) -> list[Codes]:
         return rank_codes(columns)
     if _are_integers(columns[0]):
         return _matched_integers(columns)
-    short = [words(column) for column in columns] if pa.types.is_large_string(columns[0].type) else [None]
+    many = sum(map(len, columns)) >= _MANY and pa.types.is_large_string(columns[0].type)
+    short = [words(column) for column in columns] if many else [None]
     return _encoded(columns) if any(column is None for column in short) else _matched_integers(short)
 
 
@@ -274,10 +275,11 @@ def _at_rows(codes: Codes, column: Array) -> Codes:
 def _encoded(columns: list[Array]) -> list[Codes]:
     """Number values by hash."""
     try:
-        encoded = pc.dictionary_encode(pa.chunked_array(columns))
+        encoded = pc.dictionary_encode(pa.chunked_array(columns) if len(columns) > 1 else columns[0])
     except pa.ArrowNotImplementedError:
         return rank_codes(columns)
-    codes = [numbers(chunk.indices, _NONE) for chunk in encoded.chunks]  # empty columns have none
+    chunks = [encoded] if len(columns) == 1 else encoded.chunks  # empty columns have none
+    codes = [numbers(chunk.indices, _NONE) for chunk in chunks]
     return _split(np.concatenate([np.empty(0, np.int64), *codes]), columns)
 
 
@@ -288,7 +290,7 @@ def _joint(columns: list[Array]) -> list[Codes]:
     types = {column.type for column in columns}
     if any(pa.types.is_floating(type_) or pa.types.is_decimal(type_) for type_ in types):
         return _joint_numbers(columns)
-    column = pa.concat_arrays(columns)
+    column = columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int64())
     counted = pa.types.is_integer(column.type) or is_micros(column)
@@ -296,7 +298,8 @@ def _joint(columns: list[Array]) -> list[Codes]:
 
 
 def _split(codes: Codes, columns: Sequence[Array]) -> list[Codes]:
-    return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
+    ends = accumulate(map(len, columns), initial=0)
+    return [codes[begin:end] for begin, end in pairwise(ends)]
 
 
 def _joint_numbers(columns: list[Array]) -> list[Codes]:
@@ -333,12 +336,12 @@ def _together(columns: list[Array]) -> Array | None:
 
 
 def _ranked_integers(column: Array) -> Codes:
-    return _ranked_where(is_valid(column), numbers(column, 0)) if column.null_count else _dense(numbers(column, 0))
+    return _ranked_where(is_valid(column), numbers(column, 0)) if column.null_count else dense_ranks(numbers(column, 0))
 
 
 def _ranked_where(valid: npt.NDArray[np.bool_], values: Codes) -> Codes:
     codes = np.full(len(values), _NONE, np.int64)
-    codes[valid] = _dense(values[valid])
+    codes[valid] = dense_ranks(values[valid])
     return codes
 
 
@@ -420,8 +423,8 @@ def _ranked_one_by_one(columns: list[Array]) -> list[Codes]:
 # --- Integers ---------------------------------------------------------------------------------------------------
 
 
-def _dense(values: Codes) -> Codes:
-    """Rank integers, without NULLs."""
+def dense_ranks(values: Codes) -> Codes:
+    """Rank integers: equal ones have equal ranks, which are dense from 0."""
     if len(values) == 0:
         return np.empty(0, np.int64)
     low, high = int(values.min()), int(values.max())

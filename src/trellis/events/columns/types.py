@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from trellis.errors import DataError
 from trellis.events.columns import decimals
 from trellis.events.columns.arrow import Array, Chunked, DataType, pa, pc
@@ -127,6 +129,8 @@ def converted(array: Array, type_: Type) -> Array:
             return decimals.from_number(array, type_.scale)
         if type_.kind is Kind.DOUBLE:
             return decimals.to_double(array)
+        if pa.types.is_timestamp(array.type) and array.type.unit == "us":
+            return array.view(physical(type_))  # a zone changes nothing
         return array.cast(physical(type_))
     except (pa.ArrowInvalid, decimals.TooWide):
         raise _misfit(array, type_) from None
@@ -139,8 +143,21 @@ def _one_piece(array: Array) -> Array:
     elif pa.types.is_run_end_encoded(array.type):
         array = pc.run_end_decode(array)
     if not pa.types.is_large_string(array.type) and from_arrow(array.type).kind is Kind.STRING:
-        array = array.cast(pa.large_string())
+        array = large_strings(_joined(array)) if _is_one(array) else array.cast(pa.large_string())
     return _joined(array)
+
+
+def _is_one(array: Array | Chunked) -> bool:
+    return not isinstance(array, pa.ChunkedArray) or array.num_chunks == 1
+
+
+def large_strings(array: Array) -> Array:
+    """Return strings with offsets of 64 bits; Arrow's cast takes as long as many small columns."""
+    if array.null_count or not len(array) or not pa.types.is_string(array.type):
+        return array.cast(pa.large_string())
+    _, ends, text = array.buffers()
+    wide = np.frombuffer(ends, np.int32, len(array) + 1, 4 * array.offset).astype(np.int64)
+    return pa.Array.from_buffers(pa.large_string(), len(array), [None, pa.py_buffer(wide), text])
 
 
 def _joined(array: Array | Chunked) -> Array:

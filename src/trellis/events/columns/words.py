@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from trellis.events.columns.arrow import Array, is_valid, pa
 
 LONGEST = 7
 _OF_LENGTH = np.array([(1 << 8 * length) - 1 for length in range(LONGEST + 1)], np.uint64)
+
+
+def text_widths(column: Array) -> npt.NDArray[Any]:
+    """Return the bytes of each string of a column, those of NULL included."""
+    type_ = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    if not len(column):
+        return np.empty(0, type_)
+    ends: npt.NDArray[Any] = np.frombuffer(column.buffers()[1], type_)[column.offset : column.offset + len(column) + 1]
+    return ends[1:] - ends[:-1]
 
 
 def words(column: Array) -> Array | None:
@@ -27,7 +39,7 @@ def words(column: Array) -> Array | None:
         return pa.array([], pa.int64())
     _, ends, data = column.buffers()
     offsets = np.frombuffer(ends, np.int64, len(column) + 1, 8 * column.offset)
-    lengths = np.diff(offsets)
+    lengths = offsets[1:] - offsets[:-1]
     if lengths.max() > LONGEST:
         return None
     start, size = int(offsets[0]), int(offsets[-1] - offsets[0])

@@ -7,7 +7,6 @@ the gap; so the NOT is a comparison of two codes, as it is without conditions.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +14,8 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import Adjacency, encode_rows
 from trellis.kernels.join.nearest import first_greater
-from trellis.language.bound import ConditionKind
 from trellis.plan.join import JoinTerm
-from trellis.plan.positions import of_neighbours
+from trellis.plan.positions import neighbour_condition
 
 Ints = NDArray[np.int64]
 
@@ -44,10 +42,7 @@ def nearest_forbidden(
     The first forbidden event of each gap, `size` without one; or the last one, -1 without. None where the conditions
     are not one comparison of codes.
     """
-    conditions = tuple(
-        replace(term.condition, kind=ConditionKind.ADJACENT, value=of_neighbours(term.condition.value, name))
-        for term in terms
-    )
+    conditions = tuple(neighbour_condition(term.condition, name) for term in terms)
     codes = encode_rows(conditions, columns, rows, absent)
     if codes.residual or codes.clauses or codes.differ_next:
         return None

@@ -123,7 +123,9 @@ class JoinOperator(MatchOperator[JoinStructure]):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, in bounded batches, in order; rows are made on all threads."""
-        ranges = [one for one in request.ranges if one[1] < one[2]]
+        ranges, few = [one for one in request.ranges if one[1] < one[2]], self.structure.few
+        if few is not None and len(few) == request.rows:
+            return map(request.made, [few] if len(few) else [])
         return made_on_threads(request.made, self.structure.walk(ranges), request.threads)
 
     def _search_best(self, request: BestRequest[T]) -> PathBatch | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -24,6 +26,7 @@ from trellis.plan.plan import Plan
 
 MOST_ROOM = 1 << 27  # candidates of all lists of a walk
 BATCH_VALUES = 1 << 18
+FEW = 1 << 11  # results of a group that are counted as they are listed
 KEPT = 1 << 12  # beginnings of results whose continuations are remembered
 
 Ints = NDArray[np.int64]
@@ -97,7 +100,6 @@ class JoinStructure:
         self.arms = [arm for arm in self.candidates.arms if least <= len(arm.slots) <= most]
         self.signed = [arm for arm in (*self.arms, *self.candidates.common) if least <= len(arm.slots) <= most]
         self.codes = {v.name: i for i, v in enumerate(v for v in plan.bound.variables if not v.absent)}
-        self._continued = lru_cache(KEPT)(self._continuations)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the counts; the rest is found again where it is needed."""
@@ -108,7 +110,27 @@ class JoinStructure:
         """The exact number of matches of each group."""
         if self._known_counts is not None:
             return self._known_counts
+        if self.few is not None:
+            return np.bincount(self.few.groups, minlength=len(self.events.groups)).tolist()
         return self.counter.exactly(lambda numbers: self.counter.of_groups(self.signed, numbers))
+
+    @cached_property
+    def few(self) -> PathBatch | None:
+        """All matches where few events can have few, which are counted as they are listed; None where more can be."""
+        groups, longest = self.events.groups, max((len(arm.slots) for arm in self.arms), default=0)
+        if self.candidates.is_span:
+            steps = (self.events.until - np.arange(len(self.events))).astype(np.float64) ** (longest - 1)
+        else:
+            steps = (groups.hi - groups.lo).astype(np.float64) ** longest
+        if steps.sum() > self.plan.sizes.counted_pairs:
+            return None
+        with suppress(TrellisError):  # of a walk that counting may do without
+            found = list(islice(self.walk([(group, 0, FEW + 1) for group in range(len(groups))]), 2))
+            if len(found) == 1 and np.bincount(found[0].groups).max() <= FEW:
+                return found[0]
+            if not found:
+                return PathBatch.of_task(np.empty(0, np.int32), np.empty(0, np.int32), 0)
+        return None
 
     def counts_of(self, arms: Sequence[SlotArm]) -> list[int]:
         """Return the number of matches of each group that some arms, each with its sign, give together."""
@@ -192,6 +214,10 @@ class JoinStructure:
         tasks = Tasks(last + 1, until, lo, hi, np.full(len(last), group))
         return self.counter.exactly(lambda numbers: self.counter.of_tasks(way.arm, tasks, numbers, way.slots, fixed))
 
+    @cached_property
+    def _continued(self) -> Callable[[int, tuple[Way, ...]], Continuations]:
+        return lru_cache(KEPT)(self._continuations)
+
     def _continuations(self, group: int, ways: tuple[Way, ...]) -> Continuations:
         """Return the events with which ways to bind the same events go on."""
         tables, groups = self.candidates.tables, self.events.groups
@@ -254,9 +280,11 @@ class JoinStructure:
         levels.state[2] = leading
         tables, programs, arms = self.candidates.tables, self.candidates.programs.programs, self.walked_arms
         ranks, at, begun = [begin for _, begin, _ in ranges], 0, False
+        most = min(self.plan.sizes.match_rows, sum(end - begin for _, begin, end in ranges))
+        values = min(BATCH_VALUES, most * len(self.codes))
         while at < len(ranges):
-            ends = np.empty(self.plan.sizes.match_rows, np.int32)
-            room = kernel.MatchRoom(np.empty(BATCH_VALUES, np.int32), np.empty(BATCH_VALUES, np.int8), ends)
+            ends = np.empty(most, np.int32)
+            room = kernel.MatchRoom(np.empty(values, np.int32), np.empty(values, np.int8), ends)
             rows, behind = kernel.list_matches(tables, programs, lists, levels, arms, given, at, begun, room)
             self.check_walk(lists, levels)
             here = slice(at, min(behind + 1, len(ranges)))

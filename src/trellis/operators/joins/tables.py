@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import meets_condition
+from trellis.events.columns.ordering import dense_ranks
 from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
 from trellis.events.slice import Slice, first_of_time, next_of
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
-from trellis.language.bound import Condition, ConditionKind, Reference, Value, WindowKind
+from trellis.language.bound import Condition, Reference, Value, WindowKind
 from trellis.operators.contract import NotComparable
 from trellis.operators.joins.gaps import nearest_forbidden
 from trellis.operators.joins.ranges import ColumnRanges
 from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
-from trellis.plan.positions import of_neighbours
+from trellis.plan.positions import neighbour_condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,9 +147,7 @@ class JoinCandidates:
     def _add_term(self, arm: SlotArm, term: JoinTerm, keep: list[Flags]) -> None:
         if len(term.variables) == 2:
             u, v = (arm.slot(name) for name in term.variables)
-            value = of_neighbours(term.condition.value, term.variables[0])
-            pair = replace(term.condition, kind=ConditionKind.ADJACENT, value=value)
-            if self._add_pair(u, v, pair, keep):
+            if self._add_pair(u, v, neighbour_condition(term.condition, term.variables[0]), keep):
                 return
         mask = bits(arm.slot(name) for name in term.variables)
         self._check(term.condition.value)
@@ -286,19 +285,20 @@ class JoinCandidates:
         ran = placed = 0
         for c, test in enumerate(tests):
             u, v = test.first, test.second
-            dense, joint = np.unique(np.concatenate([test.left, test.right]), return_inverse=True)
+            joint = dense_ranks(np.concatenate([test.left, test.right]))
             codes[c, begin[u] : begin[u + 1]] = joint[: len(test.left)]
             codes[c, begin[v] : begin[v + 1]] = joint[len(test.left) :]
             if places[u, v, 1] == 0:
                 places[u, v] = places[v, u] = c, c
                 if test.kind == kernel.EQUAL:
+                    dense = int(joint.max(initial=-1)) + 1
                     for i, slot in enumerate((u, v)):
                         own = codes[c, begin[slot] : begin[slot + 1]]
                         order = np.argsort(own, kind="stable")
                         runs.append(order + begin[slot])
-                        begins.append(np.searchsorted(own[order], np.arange(len(dense) + 1)) + ran)
+                        begins.append(np.searchsorted(own[order], np.arange(dense + 1)) + ran)
                         run_at[c, i] = placed
-                        ran, placed = ran + len(order), placed + len(dense) + 1
+                        ran, placed = ran + len(order), placed + dense + 1
             places[u, v, 1] = places[v, u, 1] = c + 1
         kinds, first = (np.array([getattr(t, name) for t in tests], np.int64) for name in ("kind", "first"))
         return places, kinds, first, codes, np.concatenate(runs), np.concatenate(begins), run_at

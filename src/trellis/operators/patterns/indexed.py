@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.adjacency import Adjacency, encode
+from trellis.events.adjacency import Adjacency, PairValues, encode_values
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.count import shapes
 from trellis.kernels.event_graph import edges as edge_kernel
@@ -141,8 +141,9 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     arrivals = _arrivals(graph, every)
     lo, hi, group = _tasks(graph, events, [usable[a.position] for a in arrivals if a.source is None])
     steps: dict[tuple[int, int], _Step] = {}
+    values = PairValues.of_all(events.columns, len(events))
     for source, target in graph.steps:
-        step = _step(graph, events, usable, source, target, lo, hi, threads)
+        step = _step(graph, events, values, usable, (source, target), lo, hi, threads)
         if step is None:
             return None
         steps[source, target] = step
@@ -188,11 +189,13 @@ def _tasks(graph: PositionGraph, events: Slice, beginning: list[Flags]) -> tuple
 
 
 def _step(
-    graph: PositionGraph, events: Slice, usable: list[Flags], source: int, target: int, lo: Ints, hi: Ints, threads: int
-) -> _Step | None:
+    graph: PositionGraph, events: Slice, values: PairValues, usable: list[Flags], ends: tuple[int, int], lo: Ints,
+    hi: Ints, threads: int,
+) -> _Step | None:  # fmt: skip
     """Return the index of a step, or None where it cannot have one."""
+    source, target = ends
     every = np.ones(len(events), np.bool_)
-    adjacency = encode(graph.steps[source, target].conditions, events.columns, every)
+    adjacency = encode_values(graph.steps[ends].conditions, values, every)
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
     index = index_adjacency(

@@ -16,13 +16,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.events.adjacency import encode
+from trellis.events.adjacency import HIGHEST, LOWEST, PairValues, encode_values
 from trellis.events.slice import Groups, Slice, last_of, next_of, until_forbidden
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
-from trellis.memory import free_memory
+from trellis.memory import fits_memory
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.graph import consecutive_edges, edges_between, reduced
@@ -75,6 +75,7 @@ class PositionPaths:
                 begins=None if events.begins is None else events.begins[self.rows],
             )
             self.usable = {name: mask[self.rows] for name, mask in variables.usable.items()}
+        self._values = PairValues.of_all(self.slice.columns, len(self.rows))
 
     def paths(self) -> Paths:
         """Return the results as paths."""
@@ -93,7 +94,7 @@ class PositionPaths:
         scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
         sizes = kernel.measure(*given, *scratch)
         begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
-        if 8 * edges > free_memory() // 2:  # they are written, and brought into order
+        if not fits_memory(16 * edges):  # they are written, and brought into order
             raise TrellisError(
                 f"{len(self.rows):,} events have {edges:,} pairs that may follow one another in results; "
                 f"their graph would take {edges * 8 / 2**30:.1f} GiB",
@@ -207,7 +208,7 @@ class PositionPaths:
         due: list[list[int]] = [[], [], []]
         for place, position in enumerate(self.graph.positions):
             for condition in position.anchored:
-                one = encode((condition,), self.slice.columns, self.slice.usable, holes=False)
+                one = encode_values((condition,), self._values, self.slice.usable, holes=False)
                 if one.residual or not (one.gives.all() and one.takes.all()):
                     raise NotSeparable
                 if one.key_next is not None and one.key_prev is not None:
@@ -253,7 +254,7 @@ class PositionPaths:
     def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
         """Return the edges between events at two positions."""
         step = self.graph.steps[source, target]
-        adjacency = encode(step.conditions, self.slice.columns, self.slice.usable)
+        adjacency = encode_values(step.conditions, self._values, self.slice.usable)
         adjacency.gives &= self.usable[self.graph.positions[source].variable]
         adjacency.takes &= self.usable[self.graph.positions[target].variable]
         events = self.slice
@@ -332,8 +333,7 @@ def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
 def _extreme(times: NDArray[Any], sign: int) -> Any:
     if times.dtype.kind == "f":
         return sign * np.inf
-    info = np.iinfo(times.dtype)
-    return info.max if sign > 0 else info.min
+    return HIGHEST if sign > 0 else LOWEST
 
 
 def _merged(lo: Ints, hi: Ints) -> Ints:

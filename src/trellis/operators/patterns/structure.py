@@ -74,9 +74,7 @@ class PatternPart:
         size = len(paths.events)
         groups = Groups(paths.begins[:-1], paths.begins[1:], np.zeros(self.last - self.first, np.int64))
         until = np.repeat(paths.begins[1:], np.diff(paths.begins))
-        vertices = Slice(
-            {}, pa.array(np.arange(size)), np.arange(size), np.ones(size, np.bool_), paths.begins, groups, until
-        )
+        vertices = Slice({}, pa.nulls(size), np.arange(size), np.ones(size, np.bool_), paths.begins, groups, until)
         graph = EventGraph(paths.offsets, paths.successors, latest_predecessors(paths.offsets, paths.successors))
         return GivenStructure(plan_over_vertices(self.plan), vertices, self._threads, graph=graph)
 

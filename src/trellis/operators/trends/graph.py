@@ -144,7 +144,7 @@ def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeC
         key_prev = adjacency.key_prev
         by_key = np.argsort(adjacency.key_next, kind="stable")
         keys = adjacency.key_next[by_key]
-        most = max(key_prev.max(initial=-1), keys.max(initial=-1))
+        most = max(key_prev.max(initial=-1), keys[-1] if n else -1)
         key_runs = np.searchsorted(keys, np.arange(most + 2))
     return kernel.EdgeCodes(
         policy, later, until, adjacency.gives, adjacency.takes, key_prev, key_runs, by_key,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.digits import bytes_text
 from trellis.errors import TrellisError
+from trellis.events.columns.words import text_widths
 from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery
 from trellis.limits import adds_up, can_be_searched, warn_of_all
@@ -380,7 +380,7 @@ def batch_values(events: Slice, sizes: Sizes) -> int:
     most = sizes.batch_values
     for column in [*events.columns.values(), events.ids]:
         if pa.types.is_large_string(column.type) or pa.types.is_string(column.type):
-            widths = pc.binary_length(column)
-            widest, total = pc.max(widths).as_py() or 0, pc.sum(widths).as_py() or 0
+            widths = text_widths(column)
+            widest, total = int(widths.max(initial=1)), int(widths.sum())
             most = min(most, sizes.batch_bytes * len(column) // max(total, 1), MOST_BYTES // max(widest, 1))
     return most

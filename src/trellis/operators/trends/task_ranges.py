@@ -108,6 +108,6 @@ def _small_ranges(tasks: TrendTasks, sizes: Sequence[int], ranges: Sequence[Rank
     number, which = np.array(sizes, np.int64)[mine], which[mine]
     before = np.cumsum(number) - number
     before -= before[np.searchsorted(which, which)]  # of the tasks of the same group
-    first, last = np.clip(begins[which] - before, 0, number), np.clip(ends[which] - before, 0, number)
+    first, last = (np.minimum(np.maximum(of[which] - before, 0), number) for of in (begins, ends))
     kept = first < last
     return mine[kept], first[kept], (last - first)[kept], (before + first)[kept]
