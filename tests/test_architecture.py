@@ -15,6 +15,7 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.test_words import tree_of
 
@@ -281,6 +282,23 @@ def test_options_are_declared_once() -> None:
     }
 
 
+def test_results_of_both_engines_answer_alike() -> None:
+    """Each engine has the methods of `Results` with the same parameters; what it has besides is of the engine alone."""
+    pytest.importorskip("pyspark")
+    from trellis.engines.local.results import LocalResults
+    from trellis.engines.spark.batch.results import SparkResults
+    from trellis.results.results import Results
+
+    questions = {name for name in vars(Results) if not name.startswith("_") and callable(getattr(Results, name))}
+    of_one = {"engine", "events", "operator", "source_table", "tasks"}
+    for engine in (LocalResults, SparkResults):
+        assert not engine.__abstractmethods__
+        assert {name for name in dir(engine) if not name.startswith("_")} - set(dir(Results)) <= of_one
+        for name in questions:
+            wanted, own = signature(getattr(Results, name)), signature(getattr(engine, name))
+            assert wanted.parameters == own.parameters, f"{engine.__name__}.{name}"
+
+
 # What the plan derives of a query, which nothing derives again: `Plan` has it. An archive plans nothing.
 DERIVING = {"relation_of", "fixed_sequence", "fixed_join", "is_one_kleene", "position_graph", "build_automaton"}
 
@@ -344,3 +362,28 @@ def _defined(node: ast.stmt) -> list[str]:
                          for one in node.decorator_list) else [node.name]  # fmt: skip
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
     return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+# --- Tests ------------------------------------------------------------------------------------------------------
+
+
+def test_tests_have_a_folder_for_each_room() -> None:
+    rooms = {path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists()}
+    assert rooms <= {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+
+
+def test_the_oracle_shares_nothing_but_the_syntax() -> None:
+    """It reads the tree that the parser makes, and nothing else of the package: no automaton, no plan, no operator."""
+    for path in sorted((ROOT / "tests" / "oracle").glob("*.py")):
+        if not path.name.startswith("test_"):
+            found = {line.split()[1] for line in path.read_text(encoding="utf-8").splitlines()
+                     if re.match(r"\s*(?:from|import) trellis\b", line)}  # fmt: skip
+            assert found <= {"trellis.language", "trellis.language.syntax"}, path.name
+
+
+def test_random_tests_shrink_and_explore() -> None:
+    """No test leaves out a phase of Hypothesis; `explore` takes fresh seeds, `ci` the same ones on every run."""
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        assert "phases" + "=" not in path.read_text(encoding="utf-8"), shown(path)
+    assert settings.get_profile("ci").derandomize
+    assert not settings.get_profile("explore").derandomize

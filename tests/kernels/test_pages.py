@@ -27,10 +27,11 @@ def page(path: Path) -> str:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=shown)
-def test_the_page_names_arrays_cost_source_and_docs(package: Path) -> None:
+def test_the_page_names_arrays_invariants_cost_source_and_docs(package: Path) -> None:
     text = page(package)
-    for word in ("Arrays", "Cost", "Source"):
+    for word in ("Arrays", "Invariants", "Cost", "Source"):
         assert word in text, f"the page of {shown(package)} says nothing of {word.lower()}"
+    assert re.search(r"\b(?:u?int(?:8|32|64)|float64|bool)\b", text), "types of arrays"
     linked = re.findall(r"docs/[\w-]+\.md", text)
     assert linked
     assert all((ROOT.parents[2] / link).exists() for link in linked)

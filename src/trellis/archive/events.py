@@ -47,7 +47,7 @@ def schema_of(
 
 
 def check_key(schema: pa.Schema, key: str | None) -> None:
-    """Refuse keys that are not progress apart by how they are written: 0.0 and -0.0 are equal."""
+    """Refuse keys that are not told apart by how they are written: 0.0 and -0.0 are equal."""
     if key is not None and from_arrow(schema.field(key).type).kind in (Kind.DOUBLE, Kind.OTHER):
         raise UsageError(f"the key `{key}` is {schema.field(key).type}", "A key is text or a whole number.")
 

@@ -11,10 +11,10 @@ import typer
 from trellis.api.query_files import query_text
 from trellis.cli import options as o
 from trellis.cli.console import Step, progress
-from trellis.cli.engine import started
+from trellis.cli.engine import noticed_interrupts, started
 from trellis.cli.history import print_answer, print_exact, print_info
 from trellis.cli.show import plural
-from trellis.cli.stream_run import EVERY, asked_to_stop
+from trellis.cli.stream_run import EVERY
 
 ROWS = 20
 
@@ -195,7 +195,7 @@ def follow(
             frame, archive, following.checkpoint, delay=following.delay, late=str(following.late),
             available_now=following.available_now, file_columns=frame.columns,
         )  # fmt: skip
-        with asked_to_stop() as stop, progress(not json) as step:
+        with noticed_interrupts(at_once=False) as stop, progress(not json) as step:
             stream.start()
             while not stop.is_set() and not stream.wait(EVERY):
                 step(f"{plural(stream.events, 'event')} in {plural(stream.batches, 'batch', 'batches')}")

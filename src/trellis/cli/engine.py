@@ -60,7 +60,7 @@ def started(options: EngineOptions) -> Iterator[Any]:
     from trellis.engines.spark.session.session import stop_session
 
     session = _session(options.master, settings)
-    with _noticed_interrupts() as interrupted, with_details(lambda: str(job_progress(session) or "")):
+    with noticed_interrupts() as interrupted, with_details(lambda: str(job_progress(session) or "")):
         try:
             with in_driver():  # wherever the JVM ended
                 yield session
@@ -68,7 +68,7 @@ def started(options: EngineOptions) -> Iterator[Any]:
             stopping = threading.Thread(target=stop_session, args=(session,), daemon=True)
             stopping.start()
             stopping.join(PATIENCE)
-            if interrupted():
+            if interrupted.is_set():
                 raise KeyboardInterrupt from None
             raise
     stop_session(session)
@@ -168,21 +168,25 @@ def _children() -> set[int]:
 
 
 @contextmanager
-def _noticed_interrupts() -> Iterator[Callable[[], bool]]:
-    """Remember Ctrl-C besides what happens on it: Spark cancels its jobs, and may fail with an error of its own."""
+def noticed_interrupts(at_once: bool = True) -> Iterator[threading.Event]:
+    """Give an event that Ctrl-C sets, besides what happens on it: at once, or only on the second.
+
+    Spark cancels its jobs on it, and may fail with an error of its own.
+    """
+    noticed = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield lambda: False
+        yield noticed
         return
     usual = signal.getsignal(signal.SIGINT)
-    seen: list[int] = []
 
     def notice(number: int, frame: Any) -> None:
-        seen.append(number)
-        if callable(usual):
+        passed_on = at_once or noticed.is_set()
+        noticed.set()
+        if passed_on and callable(usual):
             usual(number, frame)
 
     signal.signal(signal.SIGINT, notice)
     try:
-        yield lambda: bool(seen)
+        yield noticed
     finally:
         signal.signal(signal.SIGINT, usual)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -15,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from trellis.cli import options as o
 from trellis.cli.console import ShownConsole, err, now_doing, out, print_warning, progress
 from trellis.cli.control import ControlDirectory, tell
-from trellis.cli.engine import started
+from trellis.cli.engine import noticed_interrupts, started
 from trellis.cli.show import plural
 from trellis.cli.text_columns import text_columns
 from trellis.errors import TrellisError
@@ -89,7 +87,7 @@ def run_stream(request: StreamRequest, engine: o.EngineOptions, shown: o.ShowOpt
 
         running = _Running(made, queries, request.queries, control, Path(request.options["out"]))
         now_doing("running the stream")
-        with asked_to_stop() as stop:
+        with noticed_interrupts(at_once=False) as stop:
             running.stream.start()
             with _served(running, request.metrics), _watched(running, shown, request.json_log) as look:
                 has_warned = False
@@ -161,27 +159,6 @@ def _warn_of_stuck_clock(stream: Stream) -> bool:
     if why is not None:
         print_warning(f"no event moves the watermark, so that nothing is decided: {why}")
     return why is not None
-
-
-@contextmanager
-def asked_to_stop() -> Iterator[threading.Event]:
-    """Give an event that Ctrl-C sets, the first time; Spark would cancel the batch."""
-    stopped = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopped
-        return
-    usual = signal.getsignal(signal.SIGINT)
-
-    def notice(number: int, frame: Any) -> None:
-        if stopped.is_set() and callable(usual):
-            usual(number, frame)
-        stopped.set()
-
-    signal.signal(signal.SIGINT, notice)
-    try:
-        yield stopped
-    finally:
-        signal.signal(signal.SIGINT, usual)
 
 
 @contextmanager

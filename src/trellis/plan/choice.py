@@ -223,13 +223,20 @@ def _binds_fewer(plan: Plan) -> bool:
 
 def _sequence(plan: Plan, algorithm: str) -> OperatorSpec:
     assert plan.sequence is not None
-    asked = algorithm in OF_SEQUENCES
     reason = "a fixed sequence whose conditions compare two variables each, not neighbours only"
+    return _by_walk_or_tree(plan, algorithm, (o.SEQUENCES, o.TREE_PLAN), reason, sequence_texts(plan.sequence))
+
+
+def _by_walk_or_tree(
+    plan: Plan, algorithm: str, names: tuple[str, str], reason: str, how: dict[str, str]
+) -> OperatorSpec:
+    """Describe the operator that walks, or the one that goes by a tree plan, if that was asked for."""
+    asked = algorithm in OF_SEQUENCES
     return OperatorSpec(
-        o.TREE_PLAN if algorithm in (TREE, CONDENSED) else o.SEQUENCES,
+        names[algorithm in (TREE, CONDENSED)],
         algorithm if asked else WALK,
         "the algorithm was asked for" if asked else reason,
-        sequence_texts(plan.sequence),
+        how,
         otherwise=_pattern(plan, algorithm),
         unless=OVERFLOW,
     )
@@ -254,16 +261,8 @@ def _refuse_join(plan: Plan, algorithm: str) -> UsageError | None:
 
 def _join(plan: Plan, algorithm: str) -> OperatorSpec:
     assert plan.join is not None
-    asked = algorithm in OF_SEQUENCES
     reason = "a pattern without repetition: its variables are joined, in the order of time that it asks for"
-    return OperatorSpec(
-        o.JOIN_TREE if algorithm in (TREE, CONDENSED) else o.JOINS,
-        algorithm if asked else WALK,
-        "the algorithm was asked for" if asked else reason,
-        join_texts(plan.join),
-        otherwise=_pattern(plan, algorithm),
-        unless=OVERFLOW,
-    )
+    return _by_walk_or_tree(plan, algorithm, (o.JOINS, o.JOIN_TREE), reason, join_texts(plan.join))
 
 
 # --- Any pattern ------------------------------------------------------------------------------------------------

@@ -12,5 +12,6 @@ first, last : int64 (events,)
 latest : int64 (events,)
     The latest predecessor, -1 without one.
 
-Cost: every kernel is one pass over the events. Source: own. See docs/semantics.md for windows and spans.
+Invariants: no window, span or run of equal times goes over the end of a partition. Cost: every kernel is one pass over
+the events. Source: own. See docs/semantics.md for windows and spans.
 """

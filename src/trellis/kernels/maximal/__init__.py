@@ -25,7 +25,8 @@ cursor : int64 (events,)
 keys, values, into_keys, into_values : int64 (events,)
     Two sorted neighbours of packed pairs, and where they are merged.
 
-Cost for n events: `inequality` n log n and the edges; `counting` n log^2 n; `equality` n steps for each 64 keys of a
-tile; `difference` n and the edges; `conjunction` the pairs in reach in the worst case. Source: own. See
+Invariants: an edge leads to a later event of its key partition and below its limit; no edge that is written has a
+detour. Cost for n events: `inequality` n log n and the edges; `counting` n log^2 n; `equality` n steps for each 64 keys
+of a tile; `difference` n and the edges; `conjunction` the pairs in reach in the worst case. Source: own. See
 docs/attribute-index.md.
 """

@@ -21,8 +21,8 @@ weight : int64 (sub-sequences + 1,)
 later_here, first_here, last_here : int64 (events of the window,)
     The first event of a later time, and the vertices that to-edges lead to.
 
-Cost: building event by event takes log m steps for each cut among m vertices, by a skip list, and all at once n log n;
-extraction takes a step for each event of a partial trend. Source: the ABI paper: dynamic construction and Algorithm 1
-(`build`), Algorithm 3 (`edges.pre_filter`), breadth-first and anchor-based extraction (`breadth`, `join`). See
-docs/algorithms.md.
+Invariants: the ranges of two vertices do not overlap; every path goes forward in time. Cost: building event by event
+takes log m steps for each cut among m vertices, by a skip list, and all at once n log n; extraction takes a step for
+each event of a partial trend. Source: the ABI paper: dynamic construction and Algorithm 1 (`build`), Algorithm 3
+(`edges.pre_filter`), breadth-first and anchor-based extraction (`breadth`, `join`). See docs/algorithms.md.
 """

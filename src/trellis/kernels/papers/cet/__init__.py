@@ -23,7 +23,8 @@ most, most_steps : int
 rows, whole, is_direct, longer, longer_whole : int32 (rows, length), bool (rows,), bool (edges,), and both one longer
     Sequences of one length, whether they can begin a result, direct edges, and the sequences with one event more.
 
-Cost: T-CET stores every partial trend, M-CET one path, H-CET what its graphlets keep. Source: the CET paper: Algorithm
-1 (`baseline`), T-CET (`grow`), H-CET (`join`), Definition 6 corrected (`cuts`); M-CET and SASE walk with
-`trellis.kernels.list.walk`. See docs/algorithms.md.
+Invariants: graphlets do not overlap, and follow one another; a stored trend lies in one graphlet. Cost: T-CET stores
+every partial trend, M-CET one path, H-CET what its graphlets keep. Source: the CET paper: Algorithm 1 (`baseline`),
+T-CET (`grow`), H-CET (`join`), Definition 6 corrected (`cuts`); M-CET and SASE walk with `trellis.kernels.list.walk`.
+See docs/algorithms.md.
 """
