@@ -6,8 +6,8 @@ Values and conditions are trees of three nodes, `Column`, `Constant` and `Operat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -105,6 +105,15 @@ def columns_of(value: Value) -> Iterator[Column]:
     elif isinstance(value, Operation):
         for argument in value.arguments:
             yield from columns_of(argument)
+
+
+def with_columns(value: Value, make: Callable[[Column], Value]) -> Value:
+    """Return a value with something else in the place of each column that it reads."""
+    if isinstance(value, Column):
+        return make(value)
+    if isinstance(value, Operation):
+        return replace(value, arguments=tuple(with_columns(argument, make) for argument in value.arguments))
+    return value
 
 
 def references_of(value: Value) -> tuple[Reference, ...]:

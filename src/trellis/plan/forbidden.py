@@ -21,6 +21,7 @@ from trellis.language.bound import (
     Operation,
     Value,
     columns_of,
+    with_columns,
 )
 from trellis.language.printer import absent_name
 from trellis.language.schema import BOOLEAN
@@ -89,13 +90,7 @@ def _of_match(value: Value, bound: BoundQuery, whole: AbsentPattern, name: str) 
     """Return a value in which what is named inside of the pattern of a NOT is a column of what has a name."""
     inside = columns_from_inside(bound, whole, name)
     columns = {column: replace(column, var=f"{name}\n{i}", at=None) for i, column in enumerate(inside)}
-
-    def renamed(value: Value) -> Value:
-        if isinstance(value, Operation):
-            return replace(value, arguments=tuple(map(renamed, value.arguments)))
-        return columns.get(value, value) if isinstance(value, Column) else value
-
-    return renamed(value)
+    return with_columns(value, lambda column: columns.get(column, column))
 
 
 def forbidden_paths(bound: BoundQuery) -> Iterator[tuple[str, tuple[int, ...]]]:

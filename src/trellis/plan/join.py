@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from trellis.language import syntax as s
-from trellis.language.bound import BoundQuery, Column, Condition, Constant, Operation, Value, columns_of
+from trellis.language.bound import BoundQuery, Column, Condition, Constant, Value, columns_of, with_columns
 from trellis.language.printer import absent_name
 from trellis.plan.relation import terms
 
@@ -250,21 +250,17 @@ def _terms(bound: BoundQuery, variables: Names, absent: set[str]) -> Iterator[Jo
             continue
         values = [condition.value] if missing else terms(condition.value)
         for value in values:
-            plain = _of_single(value)
+            plain = with_columns(value, _of_single)
             named = {c.var for c in columns_of(plain)} - negated
             own = tuple(name for name in variables if name in named) or tuple(asked[:1])
             yield JoinTerm(replace(condition, value=plain), own, missing[0] if missing else None)
 
 
-def _of_single(value: Value) -> Value:
-    """Return a value of single events: the first and the last of one is itself, and it has no second."""
-    if isinstance(value, Column):
-        if value.which is s.Which.NTH and value.nth != 1:
-            return Constant(None, value.type)
-        return replace(value, which=s.Which.EACH, nth=None)
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(map(_of_single, value.arguments)))
-    return value
+def _of_single(column: Column) -> Value:
+    """Return a column of a single event: the first and the last of one is itself, and it has no second."""
+    if column.which is s.Which.NTH and column.nth != 1:
+        return Constant(None, column.type)
+    return replace(column, which=s.Which.EACH, nth=None)
 
 
 def _common(arms: tuple[JoinArm, ...]) -> Iterator[JoinArm]:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from trellis.language import syntax as s
 from trellis.language.bound import (
     BoundQuery,
-    Column,
     Condition,
     ConditionKind,
     Operation,
     Value,
     WindowKind,
     columns_of,
+    with_columns,
 )
 from trellis.language.once import once
 from trellis.plan.automaton import Automaton
@@ -212,11 +212,8 @@ def _add_step(term: Value, condition: Condition, graph: PositionGraph, source: i
 
 def of_neighbours(value: Value, earlier: str) -> Value:
     """Return a value with the events of the earlier variable as the earlier one of two neighbours."""
-    if isinstance(value, Column):
-        return replace(value, which=s.Which.EARLIER if value.var == earlier else s.Which.LATER, nth=None)
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(of_neighbours(a, earlier) for a in value.arguments))
-    return value
+    which = {earlier: s.Which.EARLIER}
+    return with_columns(value, lambda one: replace(one, which=which.get(one.var, s.Which.LATER), nth=None))
 
 
 def neighbour_condition(condition: Condition, earlier: str) -> Condition:
@@ -266,8 +263,4 @@ def _directions(again: GuardedStep, own: Value) -> Iterator[tuple[str, bool]]:
 
 def _plain(value: Value) -> Value:
     """Return a value without which of the events of a variable it speaks of."""
-    if isinstance(value, Column):
-        return replace(value, which=s.Which.EACH, nth=None)
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(map(_plain, value.arguments)))
-    return value
+    return with_columns(value, lambda column: replace(column, which=s.Which.EACH, nth=None))

@@ -25,6 +25,7 @@ from trellis.language.bound import (
     Value,
     columns_of,
     references_of,
+    with_columns,
 )
 from trellis.language.groups import without_groups
 from trellis.language.once import once
@@ -466,8 +467,4 @@ def _value_text(value: Value | None) -> str:
 
 def _anonymous(value: Value) -> Value:
     """Return a value without which events of its variable it speaks of."""
-    if isinstance(value, Column):
-        return replace(value, var="", which=Which.EACH, nth=None)
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(map(_anonymous, value.arguments)))
-    return value
+    return with_columns(value, lambda column: replace(column, var="", which=Which.EACH, nth=None))

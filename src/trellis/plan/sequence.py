@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from trellis.language import syntax as s
-from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Constant, Operation, Value, columns_of
+from trellis.language.bound import (
+    BoundQuery,
+    Column,
+    Condition,
+    ConditionKind,
+    Constant,
+    Operation,
+    Value,
+    columns_of,
+    with_columns,
+)
 from trellis.language.schema import Type
 from trellis.plan.automaton import Automaton
 from trellis.plan.positions import of_neighbours
@@ -127,7 +138,7 @@ def _inferred(constant: tuple[Condition, ...], equal: list[tuple[Column, Column]
             source, target = (one.var, one.name), (other.var, other.name)
             if source in known and target not in known:
                 condition, term = known[source]
-                value = _renamed(term, other)
+                value = with_columns(term, partial(replace, var=other.var, name=other.name))
                 known[target] = (condition, value)
                 new.append(replace(condition, value=value, variables=(other.var,)))
                 changed = True
@@ -156,12 +167,3 @@ def _column_is(term: Value) -> tuple[Column, Value] | None:
     if isinstance(left, Column) and isinstance(right, Constant):
         return left, right
     return None
-
-
-def _renamed(value: Value, column: Column) -> Value:
-    """Return a value that names another column in place of its own."""
-    if isinstance(value, Column):
-        return replace(value, var=column.var, name=column.name)
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(_renamed(a, column) for a in value.arguments))
-    return value

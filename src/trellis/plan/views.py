@@ -16,7 +16,15 @@ from typing import NamedTuple
 
 from trellis.errors import UsageError
 from trellis.language import syntax as s
-from trellis.language.bound import AtIteration, BoundQuery, Column, Condition, Operation, Value, columns_of
+from trellis.language.bound import (
+    AtIteration,
+    BoundQuery,
+    Column,
+    Condition,
+    Value,
+    columns_of,
+    with_columns,
+)
 from trellis.language.groups import RepeatedGroup, is_repeated, walk_paths
 
 
@@ -318,11 +326,7 @@ def _keys(columns: Iterable[Column]) -> list[Key]:
 
 
 def _renamed(value: Value, names: dict[Key, str]) -> Value:
-    if isinstance(value, Column):
-        return replace(value, var=names.get(_key(value), value.var), at=None)
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(_renamed(argument, names) for argument in value.arguments))
-    return value
+    return with_columns(value, lambda column: replace(column, var=names.get(_key(column), column.var), at=None))
 
 
 def _stand_before(pattern: s.Pattern) -> Iterator[tuple[str, int]]:

@@ -22,7 +22,16 @@ from trellis.events.columns.functions import SCALARS
 from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
 from trellis.kernels.expression import program as kernel
-from trellis.language.bound import Column, Constant, Operation, Reference, Value, columns_of, references_of
+from trellis.language.bound import (
+    Column,
+    Constant,
+    Operation,
+    Reference,
+    Value,
+    columns_of,
+    references_of,
+    with_columns,
+)
 from trellis.language.schema import BOOLEAN, INTEGER, Kind
 from trellis.language.syntax import Which
 
@@ -497,12 +506,7 @@ def _of_each(value: Operation) -> Value | None:
 
 def _plain(value: Value) -> Value:
     """Return a value without which event it speaks of."""
-    if isinstance(value, Column):
-        return replace(value, var="", which=Which.EACH, nth=None, function="")
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(map(_plain, value.arguments)))
-    assert isinstance(value, Constant)
-    return value
+    return with_columns(value, lambda column: replace(column, var="", which=Which.EACH, nth=None, function=""))
 
 
 def _whole_numbers(array: pa.Array) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +17,17 @@ from trellis.events.slice import Slice
 from trellis.kernels.expression import program as instructions
 from trellis.kernels.join.block import BLOCK, BlockScratch
 from trellis.kernels.join.bounds import Intervals, MatchKeys
-from trellis.language.bound import Column, Constant, Operation, Ordering, Output, OutputKind, Reference, Value
+from trellis.language.bound import (
+    Column,
+    Constant,
+    Operation,
+    Ordering,
+    Output,
+    OutputKind,
+    Reference,
+    Value,
+    with_columns,
+)
 from trellis.language.schema import INTEGER, Kind
 from trellis.language.syntax import Which
 from trellis.operators.joins.ranges import WIDEST, ColumnRanges
@@ -91,17 +101,9 @@ class KeyValues:
                     return None
                 if output.value is None:
                     return Operation(output.function, known, output.type, output.function)
-                return _filled(output.value, {f"_{i}": part for i, part in enumerate(known)})
+                named = {f"_{i}": part for i, part in enumerate(known)}
+                return with_columns(output.value, lambda column: named[column.name])
         return None
-
-
-def _filled(value: Value, parts: Mapping[str, Value]) -> Value:
-    """Return a value with others in the place of its columns."""
-    if isinstance(value, Column):
-        return parts[value.name]
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(_filled(one, parts) for one in value.arguments))
-    return value
 
 
 def match_keys(

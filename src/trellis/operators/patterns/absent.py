@@ -30,6 +30,7 @@ from trellis.language.bound import (
     Reference,
     Value,
     columns_of,
+    with_columns,
 )
 from trellis.language.groups import repeated_groups
 from trellis.language.schema import INTEGER
@@ -270,8 +271,9 @@ def _bound_alone(bound: BoundQuery, absent: AbsentPattern) -> BoundQuery:
 
 def _numbered(value: Value, numbers: Mapping[int, int]) -> Value:
     """Return a value with other numbers of groups."""
-    if isinstance(value, Column) and value.at is not None:
-        return replace(value, at=value.at._replace(group=numbers[value.at.group]))
-    if isinstance(value, Operation):
-        return replace(value, arguments=tuple(_numbered(argument, numbers) for argument in value.arguments))
-    return value
+
+    def numbered(column: Column) -> Column:
+        at = column.at
+        return column if at is None else replace(column, at=at._replace(group=numbers[at.group]))
+
+    return with_columns(value, numbered)
