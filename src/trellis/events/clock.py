@@ -14,10 +14,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import DataError
-from trellis.events.columns.arrow import numbers
+from trellis.events.columns.arrow import from_words, numbers
 from trellis.events.columns.windows import TOO_FAR, DoubleWindows
 from trellis.kernels.events import partitions as kernel
-from trellis.language.bound import Window
+from trellis.language.bound import BoundQuery, Window
+from trellis.language.once import once
 from trellis.language.schema import Kind, Type
 
 MICROS, UTC_MICROS = pa.timestamp("us"), pa.timestamp("us", tz="UTC")
@@ -111,9 +112,14 @@ class Clock:
             words = np.empty((len(values), 2), np.int64)
             words[:, 0], words[:, 1] = values, values.astype(np.int64) >> 63
             return pa.Array.from_buffers(self.bound_type, len(values), [None, pa.py_buffer(words.tobytes())])
-        if self.digits:
-            return pa.array(values / 10**self.digits)
-        return pa.array(values).cast(self.bound_type)
+        return from_words(values / 10**self.digits if self.digits else values, self.bound_type)
+
+
+@once
+def clock_of(bound: BoundQuery) -> Clock:
+    """Return the clock of a query."""
+    assert bound.schema is not None
+    return Clock(bound.window, bound.schema.time_type)
 
 
 def _digits(window: Window, time: Type) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import DataError, UsageError, nearest, warn
 from trellis.events.adjacency import is_true, meets_condition
-from trellis.events.clock import Clock
+from trellis.events.clock import clock_of
 from trellis.events.columns.arrow import from_words, taken
 from trellis.events.columns.ordering import row_codes, sort_indices
 from trellis.events.columns.types import from_arrow, normalise
@@ -24,7 +24,6 @@ from trellis.events.sorting import Order, column_of, event_order, repeated_rows,
 from trellis.events.times import unreadable_text
 from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind, columns_of
-from trellis.language.once import once
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan
 
@@ -216,6 +215,9 @@ def meets_constants(plan: Plan, table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _meets_constants(plan: Plan, table: pa.Table, columns: Mapping[str | None, pa.Array]) -> NDArray[np.bool_]:
+    schema = plan.bound.schema
+    if not plan.constant and (schema is None or schema.type_column is None):
+        return np.ones(table.num_rows, np.bool_)
     if not plan.one_kleene:
         return _fills_some(plan, table, columns)
     meets = _has_type(plan.bound, table)
@@ -352,7 +354,7 @@ def _filtered(plan: Plan, table: pa.Table) -> _Events:
     rows = None if plan.keep_failing or meets.all() else np.flatnonzero(meets)
     if rows is not None:
         columns, meets = {name: taken(column, rows) for name, column in columns.items()}, meets[rows]
-    times = _clock(bound).numbers(columns[bound.schema.time])
+    times = clock_of(bound).numbers(columns[bound.schema.time])
     order = tie_order(times, [columns[name] for name in bound.schema.tie_breakers])
     partition = row_codes([columns[name] for name, _ in bound.partition]) if bound.partition else None
     return _Events(columns, bound.schema.event_id, meets, times, order, partition, rows)
@@ -364,16 +366,10 @@ def _sorted(events: _Events) -> _Events:
     return events.taken(event_order(by, events.ids, events.partition))
 
 
-@once
-def _clock(bound: BoundQuery) -> Clock:
-    assert bound.schema is not None
-    return Clock(bound.window, bound.schema.time_type)
-
-
 def _slice(bound: BoundQuery, events: _Events) -> Slice:
     times = events.times if events.times.flags.writeable else events.times.copy()  # kernels tell the two apart
     bounds = _bounds(len(times), events.partition)
-    groups, until = make_groups(bound, _clock(bound), times, bounds)
+    groups, until = make_groups(bound, clock_of(bound), times, bounds)
     columns = {name: column for name, column in events.columns.items() if name is not None}
     return Slice(columns, events.ids, times, events.meets, bounds, groups, until, order=events.order)
 
@@ -397,7 +393,7 @@ def _first_of_ids(bound: BoundQuery, events: _Events, table: pa.Table, on_bad_ro
     run, codes = repeated[by], codes[by]
     first = last = np.zeros(len(run), np.int64)
     if bound.window.kind is WindowKind.SLIDING:
-        first, last = _clock(bound).windows(events.times[run])
+        first, last = clock_of(bound).windows(events.times[run])
     keep = np.ones(len(events.times), np.bool_)
     keep[run] = kernel.drop_repeated(first, last, _bounds(len(run), codes))
     if not keep.all() and on_bad_rows == "error":

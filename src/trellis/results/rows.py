@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, UsageError, did_you_mean
-from trellis.events.clock import MICROS, UTC_MICROS, Clock
+from trellis.events.clock import MICROS, UTC_MICROS, clock_of
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise
@@ -63,7 +63,7 @@ def lead_schema(bound: BoundQuery) -> tuple[pa.Field, ...]:
     assert bound.schema is not None
     fields = []
     if bound.window.kind is WindowKind.SLIDING:
-        bounds = Clock(bound.window, bound.schema.time_type).bound_type
+        bounds = clock_of(bound).bound_type
         fields += [pa.field("window_start", bounds), pa.field("window_end", bounds)]
     return *fields, *(pa.field(name, arrow_type(type_)) for name, type_ in bound.partition)
 
@@ -345,7 +345,7 @@ class RowMaker:
         """Return start and end of windows by their numbers; nothing without windows."""
         if self.bound.window.kind is not WindowKind.SLIDING:
             return []
-        return Clock(self.bound.window, self.bound.known_schema.time_type).bounds(numbers)
+        return clock_of(self.bound).bounds(numbers)
 
     def _shown(self, output: Output, rows: PathArrays) -> pa.Array:
         """Return an item of RETURN or ORDER BY as readers see it: a sum that needs more than 38 digits is NULL."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
 from trellis.language.syntax import Report
+from trellis.operators.batch import RANK_LIMIT
 from trellis.operators.contract import state_of
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.graph import EventGraph, build_graph
@@ -85,8 +86,12 @@ class TrendStructure:
     @property
     def _by_graph(self) -> bool:
         """Whether trends are counted on the graph: the index cannot, or the graph is small and listing needs it."""
-        few = self.lists and self.may_have_graph and self.events.pairs <= self.plan.sizes.counted_pairs
-        return few or self.index is None
+        return self._lists_few or self.index is None
+
+    @property
+    def _lists_few(self) -> bool:
+        """Whether what is counted will be listed, and is of so few events that their graph counts it sooner."""
+        return self.lists and self.may_have_graph and self.events.pairs <= self.plan.sizes.counted_pairs
 
     def with_having(self, plan: Plan) -> TrendStructure:
         """Return the structure of the trends that another HAVING leaves."""
@@ -139,6 +144,12 @@ class TrendStructure:
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of trends of each group."""
+        if self.tasks.single and self._lists_few:  # listing needs those of each task
+            sizes = self.task_sizes
+            if sum(sizes) < RANK_LIMIT:
+                found = np.zeros(len(self.events.groups), np.int64)
+                np.add.at(found, self.tasks.group, np.array(sizes, np.int64))
+                return found.tolist()
         return self.counter(self.events).counts()
 
     def before(self, tasks: Ints) -> NDArray[np.uint64]:
