@@ -125,9 +125,10 @@ def test_ctrl_c_while_spark_writes(samples: Path, tmp_path: Path) -> None:
     process = start(*asked)
     wait_for(lambda: any(tmp_path.glob(".out.*/new/*.parquet")), process)
     os.killpg(process.pid, signal.SIGINT)
-    printed = process.communicate(timeout=30)
+    printed, told = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert printed == ("", "interrupted\n")
+    lines = [line for line in told.splitlines() if not line.startswith("warning: ")]  # of ties, if that was found
+    assert (printed, lines) == ("", ["interrupted"])
     assert names_in(tmp_path) == []
 
 
