@@ -22,6 +22,7 @@ KERNELS = {
     "items",
     "jit",
     "loops",
+    "answers",
     "shortcuts",
     "sort",
     "tuples",

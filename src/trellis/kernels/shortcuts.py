@@ -2,8 +2,9 @@
 
 Numba asks for the type of each `+` and each `values[i]` anew, by trying all that it knows for these, and looks through
 all instructions of a function after each of its passes, for variables that only generators need, and for each variable
-that is assigned twice. Much of what it then writes is for cases that kernels do not have: see `trellis.kernels.items`,
-`tuples`, `variables`, `calls` and `loops`. It is only left out in the versions of Numba that this was written for.
+that is assigned twice; `trellis.kernels.answers` remembers more. Much of what it then writes is for cases that kernels
+do not have: see `trellis.kernels.items`, `tuples`, `variables`, `calls` and `loops`. It is only left out in versions of
+Numba that this was written for.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from numba.core import (
     compiler_machinery,
     errors,
     inline_closurecall,
+    interpreter,
     ir,
     lowering,
     postproc,
@@ -29,13 +31,26 @@ from numba.core import (
     targetconfig,
     transforms,
     typed_passes,
+    typeinfer,
     types,
+    typing,
+    untyped_passes,
 )
 from numba.core.datamodel.models import StructModel
 from numba.core.runtime.context import NRTContext
 from numba.core.types import StringLiteral  # type: ignore[attr-defined]
 from numba.np import arrayobj
 
+from trellis.kernels.answers import (
+    ErrorContext,
+    forget,
+    get_attribute,
+    get_value,
+    hash_type,
+    let_warnings_pass,
+    refresh,
+    refresh_typing,
+)
 from trellis.kernels.calls import call_internal, user_function
 from trellis.kernels.items import get_member, get_meminfos, lower_getitem, lower_setitem, refuse_shape
 from trellis.kernels.loops import lower_expression
@@ -47,7 +62,6 @@ VERSIONS = ("0.68.",)
 _KNOWN = numba.__version__.startswith(VERSIONS)
 _NESTED = frozenset({"make_function", "build_list"})
 _BARE = frozenset({str, int, bool, float, type(None), ir.Loc, ir.Scope})
-_in_pass: Any = errors.new_error_context  # type: ignore[attr-defined]
 _call_type: Any = types.BaseFunction.get_call_type
 _run: Any = postproc.PostProcessor.run
 
@@ -57,6 +71,7 @@ _make_single: Any = ssa._run_ssa
 _inline: Any = inline_closurecall.InlineClosureCallPass.run
 _rewrite: Any = typed_passes.NopythonRewrites.run_pass
 _mangle: Any = base.BaseContext.mangler
+_delete_exits: Any = interpreter.peep_hole_delete_with_exit
 
 _known: dict[Any, tuple[Any, Any]] = {}
 _named: dict[int, set[str]] = {}
@@ -77,6 +92,7 @@ def quicker() -> Iterator[None]:
     finally:
         for (owner, name, _), method in zip(_SHORTCUTS, before, strict=True):
             setattr(owner, name, method)
+        forget()
 
 
 def _known_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -133,19 +149,32 @@ def _size_of(self: Any, kind: Any) -> int:
 
 
 def _process(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
-    """Bring a function in order after a pass; without the variables that live at blocks unless something needs them."""
-    if emit_dels or self.func_ir.is_generator:
+    """Bring a function in order after a pass, if its blocks follow each other in another way than before.
+
+    Which variables live where a block begins is only asked of generators.
+    """
+    function = self.func_ir
+    if function.is_generator:
         _run(self, emit_dels, extend_lifetimes)
         return
-    self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
-    self.func_ir.variable_lifetime = postproc.VariableLifetime(self.func_ir.blocks)
-    self.func_ir.generator_info = None
+    if getattr(function, "edges", None) != _edges(function.blocks):
+        function.blocks = transforms.canonicalize_cfg(function.blocks)
+        function.edges = _edges(function.blocks)
+    function.variable_lifetime = postproc.VariableLifetime(function.blocks)
+    function.generator_info = None
+    if emit_dels:
+        self._insert_var_dels(extend_lifetimes=extend_lifetimes)
+
+
+def _edges(blocks: Any) -> list[tuple[int, ...]]:
+    """Return each block of a function with those that may follow it."""
+    return [(label, *block.body[-1].get_targets()) for label, block in blocks.items()]
 
 
 def _run_pass(self: Any, index: int, step: Any, state: Any) -> None:
     """Run one pass over a function, without looking through it for what only a wrong pass would leave behind."""
     step.analysis = self._analysis
-    with _in_pass("Pass {name}", name=step.name()):
+    with ErrorContext("Pass {name}", name=step.name()):
         changed = [step.run_initialization(state), step.run_pass(state), step.run_finalizer(state)]
     if any(changed) and compiler_machinery._pass_registry.get(type(step)).mutates_CFG:
         postproc.PostProcessor(state.func_ir).run()
@@ -176,6 +205,24 @@ def _inline_closures(self: Any) -> None:
     """Put functions that are defined in a function, and lists that become arrays, in their place, if there are any."""
     if any(one.op in _NESTED for one in _expressions(self.func_ir)):
         _inline(self)
+
+
+def _define_in_scopes(blocks: Any) -> None:
+    """Have each scope of a function know all variables; nearly always there is one scope."""
+    used: dict[str, Any] = {}
+    for block in blocks.values():
+        for statement in block.body:
+            for one in statement.list_vars():
+                used.setdefault(one.name, one)
+    for scope in {id(block.scope): block.scope for block in blocks.values()}.values():
+        for name in used.keys() - scope.localvars._con.keys():
+            scope.localvars.define(name, used[name])
+
+
+def _without_exits(func_ir: Any) -> Any:
+    """Remove what only `with` needs, if there is any."""
+    names = next(iter(func_ir.blocks.values())).scope.localvars._con
+    return _delete_exits(func_ir) if any(name.startswith("$setup_with") for name in names) else func_ir
 
 
 def _rewrite_arrays(self: Any, state: Any) -> bool:
@@ -209,7 +256,7 @@ def _short_name(self: Any, name: str, kinds: Any, *, abi_tags: Any = (), uid: An
 def _lower_block(self: Any, block: Any) -> None:
     """Write the code of a block of a function."""
     self.pre_block(block)
-    with _in_pass("lowering at {loc}", loc=block.loc, errcls_=partial(errors.LoweringError, loc=block.loc)):
+    with ErrorContext("lowering at {loc}", loc=block.loc, errcls_=partial(errors.LoweringError, loc=block.loc)):
         for statement in block.body:
             self.loc = statement.loc
             self.lower_inst(statement)
@@ -231,6 +278,15 @@ class _Copies:
 
 _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (types.BaseFunction, "get_call_type", _known_call_type),
+    (types.Type, "__hash__", hash_type),
+    (typing.BaseContext, "resolve_getattr", get_attribute),
+    (typing.BaseContext, "resolve_value_type", get_value),
+    (typing.BaseContext, "refresh", refresh_typing),
+    (base.BaseContext, "refresh", refresh),
+    (errors.WarningsFixer, "catch_warnings", let_warnings_pass),  # type: ignore[attr-defined]
+    (typeinfer, "new_error_context", ErrorContext),
+    (interpreter, "peep_hole_delete_with_exit", _without_exits),
+    (untyped_passes, "fixup_var_define_in_scope", _define_in_scopes),
     (ir.Inst, "_rec_list_vars", _list_variables),
     (postproc.PostProcessor, "run", _process),
     (compiler_machinery.PassManager, "_runPass", _run_pass),

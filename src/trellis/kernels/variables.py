@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any
 
 from numba.core import ir, lowering
-from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
+from numba.core.analysis import compute_cfg_from_blocks
 
 from trellis.kernels.items import is_counted
 from trellis.kernels.tuples import place_of
@@ -20,30 +20,29 @@ _store, _delete = lowering.Lower.storevar, lowering.Lower.delvar
 
 
 def find_values(self: Any) -> None:
-    """Find the variables that are values: assigned once, before any use, and without references."""
-    _find(self)
-    blocks = self.func_ir.blocks
+    """Find the variables that are values: assigned once, before any use, and without references or in one block."""
+    function = self.func_ir
     self.assigned = assigned = Counter[str]()
     place = {}
-    for label, block in blocks.items():
+    for label, block in function.blocks.items():
         for one in block.body:
             if isinstance(one, ir.Assign):
                 assigned[one.target.name] += 1
                 place[one.target.name] = label
-    if self.func_ir.is_generator or self._disable_sroa_like_opt:
+    if function.is_generator or self._disable_sroa_like_opt:
+        _find(self)
         return
-    waiting = {name for name, number in assigned.items() if number == 1} - self._singly_assigned_vars
-    waiting = {name for name in waiting if not _has_references(self, name)}
-    if not waiting:
-        return
-    above = compute_cfg_from_blocks(blocks).dominators()
-    for label, used in compute_use_defs(blocks).usemap.items():
-        waiting -= {
-            name
-            for name in used
-            if name in waiting and (place[name] not in above.get(label, ()) or place[name] >= label)
-        }
-    self._singly_assigned_vars |= waiting
+    used_in = function.variable_lifetime.usedefs.usemap  # but for variables of the block itself
+    once = {name for name, number in assigned.items() if number == 1}
+    several = once & set().union(*used_in.values())
+    waiting = {name for name in several if not _has_references(self, name)}
+    if waiting:
+        above = compute_cfg_from_blocks(function.blocks).dominators()
+        for label, used in used_in.items():
+            waiting -= {
+                name for name in used & waiting if place[name] not in above.get(label, ()) or place[name] >= label
+            }
+    self._singly_assigned_vars, self._blk_local_varmap = once - several | waiting, {}
 
 
 def _has_references(lower: Any, name: str) -> bool:
