@@ -12,6 +12,7 @@ from tests.cli.cases import RISING, Done, assert_mistake, run_process
 
 NOT_USED = {"pyspark", "py4j", "pandas", "polars", "plotly", "matplotlib"}
 KERNELS = {
+    "answers",
     "arrays",
     "cache",
     "calls",
@@ -22,10 +23,10 @@ KERNELS = {
     "items",
     "jit",
     "loops",
-    "answers",
     "shortcuts",
     "sort",
     "tuples",
+    "unboxing",
     "variables",
 }  # packages that a count on the index may import
 WINDOWS = "PATTERN stock+ s[] WHERE [id] WITHIN 60 min SLIDE 10 min AGGREGATE AVG(s.price)"

@@ -183,7 +183,7 @@ def _tables() -> dict[str, Any]:
         "many": generate_table("stock", 200, 1, companies=1),
         "kite": generate_table("kite", 200, 1),
         "numbers": numbers,
-        "types": numbers.append_column("type", [[("A", "B", "C")[(i * i) % 3] for i in range(20)]]),
+        "types": numbers.append_column("type", [[("A", "B", "C")[(i * i // 3) % 3] for i in range(20)]]),
     }
 
 

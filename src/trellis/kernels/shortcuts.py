@@ -3,8 +3,8 @@
 Numba asks for the type of each `+` and each `values[i]` anew, by trying all that it knows for these, and looks through
 all instructions of a function after each of its passes, for variables that only generators need, and for each variable
 that is assigned twice; `trellis.kernels.answers` remembers more. Much of what it then writes is for cases that kernels
-do not have: see `trellis.kernels.items`, `tuples`, `variables`, `calls` and `loops`. It is only left out in versions of
-Numba that this was written for.
+do not have: see `trellis.kernels.items`, `tuples`, `unboxing`, `variables`, `calls` and `loops`. It is only left out in
+versions of Numba that this was written for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numba
 from numba.core import (
     base,
     callconv,
+    callwrapper,
     compiler_machinery,
     errors,
     inline_closurecall,
@@ -55,6 +56,7 @@ from trellis.kernels.calls import call_internal, user_function
 from trellis.kernels.items import get_member, get_meminfos, lower_getitem, lower_setitem, refuse_shape
 from trellis.kernels.loops import lower_expression
 from trellis.kernels.tuples import decorate_function
+from trellis.kernels.unboxing import add_argument
 from trellis.kernels.variables import delete_variable, find_values, store_variable
 
 VERSIONS = ("0.68.",)
@@ -309,6 +311,7 @@ _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (lowering.Lower, "lower_expr", lower_expression),
     (callconv.CPUCallConv, "decorate_function", decorate_function),
     (NRTContext, "get_meminfos", get_meminfos),
+    (callwrapper._ArgManager, "add_arg", add_argument),
     (inline_closurecall, "copy", _Copies()),
     (arrayobj, "raise_with_shape_context", refuse_shape),
 )
