@@ -70,7 +70,8 @@ def test_joins_are_counted_and_listed(seed: int, text: str, holds: Callable[...,
     wanted = sorted(tuple(sorted(choice)) for choice in choices(rows, holds))
     assert structure.counts == [len(wanted)]
     assert listed(list(structure.walk([(0, 0, len(wanted))]))) == wanted
-    assert listed(list(structure.walk([(0, 1, len(wanted) - 1)]))) == wanted[1:-1]
+    if len(wanted) > 2:
+        assert listed(list(structure.walk([(0, 1, len(wanted) - 1)]))) == wanted[1:-1]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 50])

@@ -120,7 +120,8 @@ def compile_programs(values: Sequence[Value], slot: Slot, columns: Mapping[str, 
     for number, value in enumerate(values):
         compiler.begin(number, slot)
         compiler.condition(value)
-        compiler.end()
+        if value.type.kind is Kind.BOOLEAN:
+            compiler.end()
         begins.append(len(compiler.code))
     return ProgramTables(compiler.programs(begins), tuple(values), columns)
 
@@ -148,7 +149,7 @@ class _ProgramCompiler:
         self._first, self._number, self._slot = len(self.code), number, slot
 
     def end(self) -> None:
-        """End a program: what is known of one event is compared with a column of ones, as columns are."""
+        """End the program of a condition: if it is known of one event, it is compared with a column of ones."""
         if len(self.code) == self._first + 1 and self.code[-1][0] == kernel.LOAD_WHOLE:
             if self._ones < 0:
                 self._ones = self._add_ints(np.ones(self._size, np.int64), np.ones(self._size, np.bool_))
