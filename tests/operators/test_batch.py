@@ -101,6 +101,20 @@ def test_the_events_of_a_variable(results: list[Result], variable: int) -> None:
     assert some.ranks.tolist() == [rank for one, rank, _ in results if len(one) > variable]
 
 
+@given(st.integers(1, 4).flatmap(lambda size: st.lists(st.permutations(range(size)), min_size=1, max_size=6)))
+def test_the_events_of_variables_in_any_order(orders: list[list[int]]) -> None:
+    size, rows = len(orders[0]), np.arange(len(orders))
+    codes = np.array(orders).ravel()
+    positions = (10 * np.repeat(rows, size) + codes).astype(np.int32)
+    batch = PathBatch.of_ends(positions, np.arange(size, len(positions) + 1, size, dtype=np.int32), (rows, rows), codes)
+    for variable in range(size):
+        some, has = batch.of_variable(variable)
+        assert has is None
+        assert some.firsts.tolist() == [10 * row + variable for row in range(len(orders))]
+        assert some.positions.tolist() == some.firsts.tolist()
+        assert some.ranks.tolist() == rows.tolist()
+
+
 def test_ranks_that_do_not_fit_are_not_told() -> None:
     ranks, groups = rank_labels([(3, 5, 2), (4, RANK_LIMIT - 1, 2)])
     assert ranks.tolist() == [5, 6, RANK_LIMIT - 1, NO_RANK]

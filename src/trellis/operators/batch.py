@@ -13,6 +13,7 @@ from trellis.events.slice import Ints
 
 RANK_LIMIT = 1 << 63  # ranks from here on do not fit 64 bits
 NO_RANK = -1  # stands for such a rank
+WORD = 63  # bits of a word but its sign
 LEVEL = 8  # the bit of a code from which on it tells how many iterations an event begins
 VARIABLE = (1 << LEVEL) - 1  # the bits of a code that tell the variable
 
@@ -262,10 +263,9 @@ class PathBatch:
         if self.table is not None:
             return PathBatch.of_table(self.table[variable : variable + 1], lambda: (self.ranks, self.groups)), None
         assert self.variables is not None
-        place = self._variables_of_places.get(variable)
-        if place is not None:
-            table = self.positions.reshape(len(self), -1).T[place : place + 1]
-            return PathBatch.of_table(table, lambda: (self.ranks, self.groups)), None
+        table = self._of_variables
+        if table is not None and variable < len(table):
+            return PathBatch.of_table(table[variable : variable + 1], lambda: (self.ranks, self.groups)), None
         chosen = self.variables == variable
         positions, lengths = self.positions[chosen], np.add.reduceat(chosen, self.offsets[:-1], dtype=np.int64)
         every = bool(lengths.all())
@@ -277,15 +277,19 @@ class PathBatch:
         return some, None if every else has
 
     @cached_property
-    def _variables_of_places(self) -> dict[int, int]:
-        """Where all results have as many events, and of the same variables one after another, the place of each."""
+    def _of_variables(self) -> Small | None:
+        """The events of each variable, in a row, where all results have one of each of the first variables alone."""
         rows, values = len(self), len(self.positions)
         if not rows or values % rows or self.variables is None or self.shared is not None:
-            return {}
-        length, variables = values // rows, self.variables.reshape(rows, -1)
-        same = (self.offsets[1:] == np.arange(1, rows + 1) * length).all() and (variables == variables[0]).all()
-        first = variables[0].tolist()
-        return {variable: place for place, variable in enumerate(first)} if same and len({*first}) == length else {}
+            return None
+        length = values // rows
+        variables = self.variables.reshape(rows, length)
+        even = (self.offsets[1:] == np.arange(1, rows + 1) * length).all()
+        if not even or length >= WORD or ((1 << variables.astype(np.int64)).sum(axis=1) != (1 << length) - 1).any():
+            return None  # so many powers of two have that sum if they are all different
+        table = np.empty((length, rows), np.int32)
+        table[variables, np.arange(rows).reshape(-1, 1)] = self.positions.reshape(rows, length)
+        return table
 
     def without_ranks(self) -> PathBatch:
         """Return the same results, of which no rank is known."""

@@ -26,7 +26,7 @@ from trellis.plan.plan import Plan
 
 MOST_ROOM = 1 << 27  # candidates of all lists of a walk
 BATCH_VALUES = 1 << 18
-FEW = 1 << 11  # results of a group that are counted as they are listed
+FEW = 1 << 10  # results of a group that are counted as they are listed
 KEPT = 1 << 12  # beginnings of results whose continuations are remembered
 
 Ints = NDArray[np.int64]
@@ -122,7 +122,7 @@ class JoinStructure:
             steps = (self.events.until - np.arange(len(self.events))).astype(np.float64) ** (longest - 1)
         else:
             steps = (groups.hi - groups.lo).astype(np.float64) ** longest
-        if steps.sum() > self.plan.sizes.counted_pairs:
+        if steps.sum() > self.plan.sizes.counted_pairs // 8:  # what counting takes, about
             return None
         with suppress(TrellisError):  # of a walk that counting may do without
             found = list(islice(self.walk([(group, 0, FEW + 1) for group in range(len(groups))]), 2))
