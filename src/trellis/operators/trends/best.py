@@ -16,6 +16,7 @@ from trellis.language.bound import BoundQuery, Ordering, OutputKind
 from trellis.limits import is_extreme
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.ends import EndsKey, EndsSearch, ends_key
+from trellis.operators.trends.ends_of_tasks import EndsOfTasks
 from trellis.operators.trends.keys import Flags, OrderKeys, make_keys
 from trellis.operators.trends.links import Links
 from trellis.operators.trends.means import best_by_mean
@@ -24,6 +25,7 @@ from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.sizes import USUAL, Sizes
 
 MOST_PATHS = 1 << 27  # that can be searched
+MOST_BUCKETS = 256  # of which each is searched by a key of both ends
 
 
 def may_be_worthwhile(number: int, total: float, sizes: Sizes) -> bool:
@@ -49,8 +51,11 @@ class BestTrends:
 
     @cached_property
     def _ends(self) -> EndsKey | None:
-        """The key, where it is one of both ends and there is no list of edges."""
-        return ends_key(self.orderings, self.events) if self.space.links.lazy else None
+        """The key, where it is one of both ends, unless it adds up in windows whose edges are listed."""
+        key = ends_key(self.orderings, self.events)
+        if key is None or self.space.links.lazy or self.space.tasks.single:
+            return key
+        return key if make_keys(self.orderings, self.events, self.events.usable, self.space.longest) is None else None
 
     @cached_property
     def steps(self) -> int | None:
@@ -90,10 +95,26 @@ class BestTrends:
         bucket = np.unique(tasks.group, return_inverse=True)[1] if per_group else np.zeros(len(tasks), np.int64)
         paths: PathBatch | None = PathBatch.concat([])
         if limit > 0 and len(tasks) and self._ends is not None:
-            paths = EndsSearch(self._ends, self.space.links, tasks, self.events.usable).best(limit)
+            paths = self._best_by_ends(self._ends, bucket, limit)
         elif limit > 0 and len(tasks):
             paths = self._best(self.orderings, np.arange(len(tasks)), bucket, limit, self.events.usable, ())
         return None if paths is None else self._ranked(in_rank_order(paths), values)
+
+    def _best_by_ends(self, key: EndsKey, bucket: Ints, limit: int) -> PathBatch | None:
+        """Return the best trends of each bucket of tasks by a key of both ends; None where these are too many."""
+        space, usable = self.space, self.events.usable
+        if space.links.lazy:
+            return EndsSearch(key, space.links, space.tasks, usable).best(limit)
+        if bucket[-1] >= MOST_BUCKETS:
+            return None
+        batches = []
+        for part in range(bucket[-1] + 1):
+            own = np.flatnonzero(bucket == part)
+            paths = EndsOfTasks(key, replace(space, tasks=space.tasks.chosen(own)), usable).best(limit)
+            if paths is None:
+                return None
+            batches.append(PathBatch(paths.positions, paths.offsets, (paths.ranks, own[paths.groups])))
+        return PathBatch.concat(batches)
 
     def search_of_all(self) -> BestSearch | None:
         """Return the search by all keys at once, or None where a least or greatest value comes before others."""

@@ -16,7 +16,7 @@ from trellis.errors import TrellisError
 from trellis.events.columns.words import text_widths
 from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery
-from trellis.limits import adds_up, can_be_searched, warn_of_all
+from trellis.limits import can_be_searched, warn_of_all
 from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
 from trellis.operators.trends.count import Counter
 from trellis.operators.trends.graph import EventGraph
@@ -302,8 +302,8 @@ class TrendOperator(StructuredOperator[TrendStructure]):
             return None
         if len(tasks) > MOST_SEARCHED:
             return None
-        by_graph = self.structure.may_have_graph and adds_up(bound)
-        if by_graph and (self.structure.has_graph or self.events.pairs < self.plan.sizes.pairs_of_graph):
+        small = self.structure.has_graph or self.events.pairs < self.plan.sizes.pairs_of_graph
+        if self.structure.may_have_graph and small:
             return None
         some = np.flatnonzero(tasks.hi > tasks.lo).tolist()
         every = [(task, links) for task in some if (links := links_by_index(index, tasks, task)) is not None]
