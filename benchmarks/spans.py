@@ -34,6 +34,13 @@ LISTED = {
 }
 A_EQUAL, B_EQUAL = (f"{v}[i].key = {v}[i-1].key" for v in "ab")
 SAME_KEY = f"PATTERN SEQ(A+ a[], B b) WHERE {A_EQUAL} AND LAST(a).key = b.key"
+BEST_TIMES = 5  # the best ten of spans may take beside those of windows
+BEST = {
+    "E+, rising, LENGTH": (60, "LENGTH DESC"),
+    "E+, rising, SUM": (60, "SUM(s.price) DESC"),
+    "E+, rising, a gain in percent": (600, "LAST(s).price / FIRST(s).price - 1 DESC"),
+    "E+, rising, a gain": (600, "LAST(s).price - FIRST(s).price DESC"),
+}
 LONG = {
     "SEQ(A+, B), equal keys, REPORT any": f"{SAME_KEY} REPORT any",
     "SEQ(A+, B), equal keys": SAME_KEY,
@@ -71,6 +78,11 @@ def run(quick: bool) -> list[Table]:
             f"{size:,} events in spans of {long:,}, listed",
             list(_listed(LONG, events, long, quick)),
             ["All starts share the edges between events."],
+        ),
+        Table(
+            f"{size:,} events, the best ten by ORDER BY in spans",
+            list(_best(events, quick)),
+            ["Runs of starts are bounded together; ranks are counted over the whole input, where windows count one."],
         ),
     ]
 
@@ -115,6 +127,18 @@ def _rising(events: pa.Table, span: int, quick: bool) -> Row:
         "E+, rising, REPORT any", mine, peers=[Peer("a Fenwick tree for each start, 64 bits, in Numba", plain)],
         targets=[at_least(1, f"times as fast as {words} such loops", words * plain.cpu / mine.cpu)],
     )  # fmt: skip
+
+
+def _best(events: pa.Table, quick: bool) -> Iterator[Row]:
+    rising = RISING.removesuffix(" REPORT any")
+    for name, (span, key) in BEST.items():
+        texts = (f"WITHIN {span}", f"WITHIN {span} SLIDE {span}")
+        mine, other = (
+            best_of(f"{name}, {within}", lambda ask=ask: ask().to_arrow(), quick=quick)
+            for within, ask in ((w, _asked(rising, f"{w} ORDER BY {key} LIMIT 10", events)) for w in texts)
+        )
+        target = at_most(BEST_TIMES, "times", mine.cpu / other.cpu)
+        yield Row(f"{name}, in spans of {span}", mine, peers=[Peer("in windows", other)], targets=[target])
 
 
 def _listed(queries: dict[str, str], events: pa.Table, span: int, quick: bool) -> Iterator[Row]:

@@ -29,7 +29,8 @@ KEYS = [
     "LENGTH", "SUM(s.x)", "SUM(s.y)", "SUM(s.d)", "SUM(s.z)", "SUM(s.h)", "SUM(s.n)", "SUM(s.p)",
     "MIN(s.x)", "MAX(s.y)", "MIN(s.d)", "MAX(s.k)", "MIN(s.z)", "AVG(s.x)", "AVG(s.y)", "AVG(s.z)", "AVG(s.d)",
     "FIRST(s).x", "LAST(s).y", "LAST(s).k", "s[1].y", "s[2].x", "s[3].k",
-    "LAST(s).z - FIRST(s).z", "LAST(s).p - FIRST(s).p", "FIRST(s).w - LAST(s).w",
+    "LAST(s).z - FIRST(s).z", "LAST(s).p - FIRST(s).p", "FIRST(s).w - LAST(s).w", "LAST(s).p / FIRST(s).z - 1",
+    "FIRST(s).w * LAST(s).w",
 ]  # fmt: skip
 VALUES: dict[str, tuple[str, list[Any]]] = {
     "g": ("string", ["a", "b"]),
@@ -111,6 +112,21 @@ def test_lengths_and_places_that_no_trend_has(searched: list[int]) -> None:
 def test_batches_are_bounded(values: int) -> None:
     for seed in range(250, 300):
         assert_same(random_case(seed), sizes=replace(SEARCHING, batch_values=values))
+
+
+@pytest.mark.parametrize(
+    "keys", ["LENGTH DESC", "SUM(s.x)", "AVG(s.v) DESC", "MAX(s.v) DESC", "LAST(s).x / FIRST(s).x"]
+)
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+def test_the_best_of_spans_are_those_that_sorting_gives(keys: str, report: str) -> None:
+    """Runs of starts are bounded together, in several rounds, and ranks are of the whole input."""
+    text = f"PATTERN S+ s[] WHERE s[i].x > s[i-1].x REPORT {report} WITHIN 20 ORDER BY {keys} LIMIT 12 OFFSET 3"
+    rows = [
+        plain_rows(trellis.query(text).detect(prices(300), event_id="id", sizes=sizes).to_arrow().to_pylist())
+        for sizes in (SEARCHING, LISTING)
+    ]
+    assert rows[0] == rows[1]
+    assert len(rows[0]) == 12
 
 
 # --- Larger ones ------------------------------------------------------------------------------------------------
