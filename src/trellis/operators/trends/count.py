@@ -94,8 +94,8 @@ class Counter:
 
     def approximate(self) -> NDArray[np.float64]:
         """Return the number of trends of each group whatever their length: exact below 2**53, else rounded or inf."""
-        totals = self._numbers(Floats(), self.tasks)
-        return np.bincount(self.tasks.group, totals, self.groups).astype(np.float64)
+        self._about = self._numbers(Floats(), self.tasks)
+        return np.bincount(self.tasks.group, self._about, self.groups).astype(np.float64)
 
     def _numbers(self, algebra: Floats | Logs | Modulo, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
@@ -172,11 +172,9 @@ class Counter:
         large = np.flatnonzero(approximate >= sure) if not self.restricted else np.flatnonzero(approximate > 0)
         counts = [int(c) if c < sure else 0 for c in approximate.tolist()]
         if len(large):
-            bits = self.count_bits(approximate[large], large)
-            if bits <= self._most_wrapping_bits:
-                exact = self._wrapped(large, approximate[large])
-            else:
-                exact = self.sums(large, None, bits)[0]
+            exact = self._wrapped(large)
+            if exact is None:
+                exact = self.sums(large, None, self.count_bits(approximate[large], large))[0]
             for group, number in zip(large.tolist(), exact, strict=True):
                 counts[group] = number
         return counts
@@ -213,7 +211,7 @@ class Counter:
 
     @property
     def _most_wrapping_bits(self) -> int:
-        """The bits of numbers of which floats tell what their lowest 64 bits do not.
+        """The bits of numbers of tasks of which floats tell what their lowest 64 bits do not.
 
         A sum of n floats that are not negative is off by less than n rounding errors, and a trend has at most n events.
         """
@@ -222,13 +220,18 @@ class Counter:
         largest = int((self.tasks.hi - self.tasks.lo).max(initial=1))
         return 62 + max(0, 51 - 2 * (largest + 1).bit_length())
 
-    def _wrapped(self, groups: NDArray[np.int64], approximate: NDArray[np.float64]) -> list[int]:
-        """Return exact numbers of trends from their lowest 64 bits and their approximations."""
-        tasks = self.tasks.of_groups(groups)
-        lowest = np.zeros(len(groups), np.uint64)
-        np.add.at(lowest, np.searchsorted(groups, tasks.group), self._numbers(wrapping(), tasks))
-        found = zip(lowest.tolist(), approximate.tolist(), strict=True)
-        return [low + ((int(about) - low + 2**63 >> 64) << 64) for low, about in found]
+    def _wrapped(self, groups: NDArray[np.int64]) -> list[int] | None:
+        """Return exact numbers of trends from the lowest 64 bits of tasks and from floats; None if these do not tell."""
+        here = np.isin(self.tasks.group, groups)
+        if not self._most_wrapping_bits or not float(self._about[here].max()) < 2.0 ** (self._most_wrapping_bits - 1):
+            return None
+        tasks, about = self.tasks.chosen(here), self._about[here]
+        lowest = self._numbers(wrapping(), tasks)
+        higher = np.rint((about - lowest) / 2.0**64).astype(np.int64)
+        sums = np.zeros((3, len(groups)), np.int64)
+        for row, numbers in zip(sums, (lowest & np.uint64(2**32 - 1), lowest >> np.uint64(32), higher), strict=True):
+            np.add.at(row, np.searchsorted(groups, tasks.group), numbers.astype(np.int64))
+        return [low + (middle << 32) + (high << 64) for low, middle, high in sums.T.tolist()]
 
     def of_tasks(self, tasks: TrendTasks) -> list[int]:
         """Return the exact number of trends of each of some tasks."""

@@ -31,7 +31,7 @@ from trellis.operators.trends.tasks import TrendTasks
 AT_ONCE = 64  # starts of spans that are looked at together
 
 
-class NotComparable(Exception):
+class KeyNotSearchable(Exception):
     """Keys are NULL, not finite or of a kind that is not compared as numbers: all trends are to be listed."""
 
 
@@ -47,7 +47,7 @@ class EndsOfTasks:
         """Return trends among which the best are, each with its task in place of a group; None where all are listed."""
         try:
             return self._best(limit)
-        except (TrellisError, pa.ArrowInvalid, NotComparable):  # going through all tells where an integer overflows
+        except (TrellisError, pa.ArrowInvalid, KeyNotSearchable):  # going through all tells where an integer overflows
             return None
 
     def _best(self, limit: int) -> PathBatch:
@@ -164,10 +164,10 @@ class EndsOfTasks:
         """Return keys, times the sign, so that more is better."""
         values = self.key.values(firsts, lasts)
         if values.null_count or not (pa.types.is_floating(values.type) or pa.types.is_int64(values.type)):
-            raise NotComparable
+            raise KeyNotSearchable
         known = values.to_numpy()
         if not np.isfinite(known).all() or (known.dtype.kind == "i" and (known == -(1 << 63)).any()):
-            raise NotComparable
+            raise KeyNotSearchable
         return self.key.sign * known
 
 

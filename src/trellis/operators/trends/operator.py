@@ -302,8 +302,8 @@ class TrendOperator(StructuredOperator[TrendStructure]):
             return None
         if len(tasks) > MOST_SEARCHED:
             return None
-        small = self.structure.has_graph or self.events.pairs < self.plan.sizes.pairs_of_graph
-        if self.structure.may_have_graph and small:
+        few = self.plan.sizes.pairs_of_graph
+        if self.structure.may_have_graph and (self.structure.has_graph or self.events.pairs < few):
             return None
         some = np.flatnonzero(tasks.hi > tasks.lo).tolist()
         every = [(task, links) for task in some if (links := links_by_index(index, tasks, task)) is not None]
