@@ -221,7 +221,7 @@ class Counter:
         return 62 + max(0, 51 - 2 * (largest + 1).bit_length())
 
     def _wrapped(self, groups: NDArray[np.int64]) -> list[int] | None:
-        """Return exact numbers of trends from the lowest 64 bits of tasks and from floats; None if these do not tell."""
+        """Return exact numbers of trends from the lowest 64 bits of tasks and from floats; None if too little."""
         here = np.isin(self.tasks.group, groups)
         if not self._most_wrapping_bits or not float(self._about[here].max()) < 2.0 ** (self._most_wrapping_bits - 1):
             return None
