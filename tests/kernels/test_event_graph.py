@@ -190,9 +190,11 @@ def test_events_are_spread_over_the_positions_that_they_may_be_at() -> None:
         at_1 = at_1 and differ[0, 0, x] >= 0 and differ[0, 1, a] >= 0 and differ[0, 0, x] != differ[0, 1, a]
         return int(x in starts) + 2 * int(at_1) + 4 * int(usable[2, x] and above[0, x] > below[0, a])
 
-    wanted = [[(x, bits(w, x)) for x in range(lo[w], hi[w]) if bits(w, x)] for w in range(2)]
+    every = [[(x, bits(w, x)) for x in range(lo[w], hi[w]) if bits(w, x)] for w in range(2)]
+    wanted = [some[: 1 + max((i for i, (_, one) in enumerate(some) if one & 4), default=-1)] for some in every]
     rows, found, sizes = np.empty(20, np.int64), np.empty(20, np.int64), np.empty(2, np.int64)
-    number = positions.spread_events(ranges, usable, 0, carried, rows, found, sizes)
+    masks = np.zeros(n, np.int64), 2 * usable[1] + 4 * usable[2]
+    number = positions.spread_events(ranges, *masks, 0, 4, carried, rows, found, sizes)
     assert sizes.tolist() == [len(some) for some in wanted]
     assert [*zip(rows[:number], found[:number], strict=True)] == [pair for some in wanted for pair in some]
 

@@ -94,6 +94,12 @@ class PositionGraph:
         return self.span or self.compared
 
     @property
+    def columns(self) -> set[str]:
+        """The attributes that steps compare."""
+        conditions = (condition for step in self.steps.values() for condition in step.conditions)
+        return {column.name for condition in conditions for column in columns_of(condition.value)}
+
+    @property
     def entered(self) -> set[int]:
         """The positions at which an event may follow another."""
         return {target for _, target in self.steps}

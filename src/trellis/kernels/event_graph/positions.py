@@ -122,17 +122,19 @@ def _allows(carried, position, event, anchor):
 
 
 @njit(cache=True, nogil=True)
-def spread_events(ranges, usable, first, carried, rows, bits, sizes):
+def spread_events(ranges, free, tied, first, lasts, carried, rows, bits, sizes):
     """Write the events of ranges that may be on their results, and at which positions, as bits; return how many.
+
+    Behind the last one with which a result of the range may end there are none.
 
     Parameters
     ----------
     ranges : MatchRanges
         Ranges of events, with starts; see there.
-    usable : bool (positions, events)
-        Whether an event may be at a position.
-    first : int
-        The position at which results begin.
+    free, tied : int64 (events,)
+        The positions at which an event may be, as bits: whatever the first event is, and by conditions on that.
+    first, lasts : int
+        The position at which results begin, and those at which they may end, as bits.
     carried : AnchorConditions
         The conditions on the first event.
     rows, bits : int64 (events of all ranges,)
@@ -142,18 +144,21 @@ def spread_events(ranges, usable, first, carried, rows, bits, sizes):
     """
     number = 0
     for w in range(ranges.lo.shape[0]):
-        start, last, before = ranges.begin[w], ranges.begin[w + 1], number
+        start, last, before, end = ranges.begin[w], ranges.begin[w + 1], number, number
         for x in range(ranges.lo[w], ranges.hi[w]):
-            found = 0
+            found, left, p = free[x], tied[x], 0
             if start < last and ranges.starts[start] == x:
-                found, start = 1 << first, start + 1
-            for p in range(usable.shape[0]):
-                if p != first and usable[p, x] and _allows(carried, p, x, ranges.only[w]):
+                found, start = found | 1 << first, start + 1
+            while left >> p:
+                if left >> p & 1 and _allows(carried, p, x, ranges.only[w]):
                     found |= 1 << p
+                p += 1
             if found:
                 if number < rows.shape[0]:
                     rows[number], bits[number] = x, found
                 number += 1
+                end = number if found & lasts else end
+        number = end
         sizes[w] = number - before
     return number
 

@@ -148,9 +148,9 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
             return None
         steps[source, target] = step
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].adjacency.takes for a in arrivals]
+    of_event, arrival = np.divmod(np.flatnonzero(np.stack(masks, axis=1)), len(masks))
     begins = np.zeros(len(events) + 1, np.int64)
-    np.cumsum(np.sum(masks, axis=0), out=begins[1:])
-    of_event, arrival = np.nonzero(np.stack(masks, axis=1))
+    np.cumsum(np.bincount(of_event, minlength=len(events)), out=begins[1:])
     laid_out = _ArrivalVertices(graph, arrivals, of_event, arrival, begins)
     index = laid_out.index(steps, events, len(lo), every)
     number, behind = np.arange(len(lo)), begins[hi]
@@ -198,8 +198,9 @@ def _step(
     adjacency = encode_values(graph.steps[ends].conditions, values, every)
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
+    at_edge = source == target and source in (*graph.firsts, *graph.lasts)  # only there neighbours tell where paths end
     index = index_adjacency(
-        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=source == target, gaps=False
+        adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=at_edge, gaps=False
     )
     if index is None or isinstance(index.shape, DIVIDED):
         return None
@@ -334,6 +335,8 @@ class _ArrivalVertices:
         later = self.begins[later_times(events.ticks, events.bounds)[self.events]]
         nearest, latest = np.full(size, -1, np.int64), np.full(size, size, np.int64)
         for i, arrival in enumerate(self.arrivals):
+            if not arrival.ends and arrival.source is not None:
+                continue
             here = np.flatnonzero(self.arrival == i)
             again = steps.get((arrival.position, arrival.position))
             at = self.events[here]

@@ -176,17 +176,19 @@ class PositionPaths:
         starts, group = starts[order], group[order][places[:-1]]
         only = starts[places[:-1]]
         ranges = kernel.MatchRanges(only, self.hi[group], only, only, only, places, starts)
-        usable = np.stack([self.usable[position.variable] for position in positions])
-        sizes, none = np.empty(len(only), np.int64), np.empty(0, np.int64)
-        total = kernel.spread_events(ranges, usable, first, carried, none, none, sizes)
+        free, tied = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), np.int64)
+        for p, position in enumerate(positions):
+            if p != first:
+                (tied if position.anchored else free)[self.usable[position.variable]] |= 1 << p
+        room, lasts = min(most, int((ranges.hi - ranges.lo).sum())), sum(1 << last for last in self.graph.lasts)
+        rows, bits, sizes = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(len(only), np.int64)
+        total = kernel.spread_events(ranges, free, tied, first, lasts, carried, rows, bits, sizes)
         if total > most:
             return None
-        rows, bits = np.empty(total, np.int64), np.empty(total, np.int64)
-        kernel.spread_events(ranges, usable, first, carried, rows, bits, sizes)
-        ends = np.cumsum(sizes)
+        rows, bits, ends = rows[:total], bits[:total], np.cumsum(sizes)
         events = replace(
             self.slice,
-            columns={name: column.take(pa.array(rows)) for name, column in self.slice.columns.items()},
+            columns={name: self.slice.columns[name].take(pa.array(rows)) for name in self.graph.columns},
             ids=pa.nulls(total),
             times=self.slice.times[rows],
             usable=np.ones(total, np.bool_),
