@@ -157,7 +157,7 @@ def _alone() -> Iterator[None]:
 
 
 @contextmanager
-def compiled_once(function: Any) -> Iterator[None]:
+def compiled_once() -> Iterator[None]:
     """Have processes that keep code in one place compile a kernel one after another: the second one finds it there.
 
     They wait for each other only where there is something to compile.

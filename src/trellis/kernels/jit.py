@@ -142,7 +142,7 @@ class KernelDispatcher(CPUDispatcher):
         """Return the entry for the types of arguments; loaded or compiled if it is not there yet."""
         args, return_type = sigutils.normalize_signature(sig)
         args = tuple(args)
-        with global_compiler_lock, compiled_once(self.py_func):
+        with global_compiler_lock, compiled_once():
             if args in self.overloads and args not in self._inner:
                 return self.overloads[args].entry_point
             if not self._can_compile:

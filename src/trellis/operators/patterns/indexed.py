@@ -306,7 +306,8 @@ class _ArrivalVertices:
         vertex_of[self.arrival, self.events] = np.arange(len(self))
         offsets = np.zeros(len(self) + 1, np.int64)
         first_step = np.searchsorted(sources, np.arange(len(self.arrivals) + 1))
-        given = (self.events, self.arrival, first_step, targets, rows[which], successors, vertex_of, offsets)
+        own, arrival, targets = (np.ascontiguousarray(one) for one in (self.events, self.arrival, targets))
+        given = (own, arrival, first_step, targets, rows[which], successors, vertex_of, offsets)
         joined = np.empty(join_edges(*given, np.empty(0, np.int32)), np.int32)
         if len(joined):
             join_edges(*given, joined)
