@@ -224,14 +224,6 @@ def _graphs() -> None:
         execute(program, edges)
 
 
-def _social_queries() -> None:
-    from trellis.io.generate.social import lines_of, social
-    from trellis.papers.debs2016 import posts
-
-    files = social(events=400, seed=7, users=30)
-    posts(lines_of(files["posts"]), lines_of(files["comments"]))
-
-
 def _plain_arrays() -> None:
     """Sort as many values as are sorted digit by digit; then the same with arrays of Arrow, which nobody may write."""
     import numpy as np
@@ -246,7 +238,7 @@ def _plain_arrays() -> None:
     later_times(values, np.array([0, len(values)]))
 
 
-OTHERS = (_plain_arrays, _arrivals, _history, _graphs, _social_queries)
+OTHERS = (_plain_arrays, _arrivals, _history, _graphs)
 
 
 Step = tuple[str, Callable[[], None]]
