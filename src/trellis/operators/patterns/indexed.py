@@ -173,7 +173,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     structure = GivenStructure(plan_over_vertices(plan), slice_, threads, index=index, tasks=tasks)
     vertices = BoundVertices(of_event, codes[positions])
     edges = partial(laid_out.edges, steps, events, index, plan.sizes)
-    return IndexedPositions(plan, vertices, structure, _is_in_order(graph, usable), edges)
+    return IndexedPositions(plan, vertices, structure, is_in_order(graph, variables), edges)
 
 
 def _tasks(graph: PositionGraph, events: Slice, beginning: list[Flags]) -> tuple[Ints, Ints, Ints]:
@@ -226,8 +226,9 @@ def _arrivals(graph: PositionGraph, every: bool) -> list[_Arrival]:
     return found
 
 
-def _is_in_order(graph: PositionGraph, usable: list[Flags]) -> bool:
+def is_in_order(graph: PositionGraph, variables: Variables) -> bool:
     """Return whether no event may come next at two positions."""
+    usable = [variables.usable[position.variable] for position in graph.positions]
     for choice in [list(graph.firsts), *(graph.after_position(p) for p in range(len(graph.positions)))]:
         if len(choice) > 1 and (np.sum([usable[p] for p in choice], axis=0) > 1).any():
             return False

@@ -21,7 +21,7 @@ from trellis.operators.batch import Labels, PathBatch, RankRange, label_runs
 from trellis.operators.contract import ListRequest, state_of
 from trellis.operators.patterns.estimate import Estimate, estimate
 from trellis.operators.patterns.explore import Exploration
-from trellis.operators.patterns.indexed import IndexedPositions, index_positions
+from trellis.operators.patterns.indexed import IndexedPositions, index_positions, is_in_order
 from trellis.operators.patterns.order import EventOrder
 from trellis.operators.patterns.paths import BoundVertices, Paths, aggregating_plan, plan_over_vertices
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
@@ -184,9 +184,13 @@ class PatternStructure:
 
     @property
     def by_paths(self) -> bool:
-        """Whether so few events will be listed that their paths, which that takes, count them, too."""
-        pairs = self.events.pairs_between(0, len(self.events), each_start=True)
-        return self.lists and pairs <= self.plan.sizes.counted_pairs
+        """Whether paths, which listing takes, count as well: those of few events, or of short spans listed so."""
+        if not self.lists:
+            return False
+        pairs, graph = self.events.pairs_between(0, len(self.events), each_start=True), self.plan.positions
+        if pairs <= self.plan.sizes.counted_pairs:
+            return True
+        return graph is not None and self._is_explored and not is_in_order(graph, self.variables)
 
     @cached_property
     def counts(self) -> list[int]:
