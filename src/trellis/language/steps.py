@@ -40,14 +40,17 @@ def plain_pattern(pattern: s.Pattern, select: s.Select) -> s.Pattern:
     """Return a pattern without what says nothing: policies that are those of SELECT, `greedy` where nothing follows."""
     needless = None if select is s.Select.NEXT else select  # the first event of one step alone may be another
 
-    def plain(node: s.Node) -> s.Node | None:
-        if isinstance(node, s.PolicyStep) and node.policy is needless:
-            return s.rebuild(node.pattern, plain)
+    def without_own(node: s.Node) -> s.Node | None:
         if isinstance(node, s.Kleene) and node.policy is not None and node.policy is needless:
             return replace(node, policy=None)
-        if isinstance(node, s.Group) and node.policy is not None and node.policy is needless:
-            return s.rebuild(replace(node, policy=None), plain)
         return None
+
+    def plain(node: s.Node) -> s.Node | None:
+        if not isinstance(node, s.PolicyStep | s.Group) or node.policy is None:
+            return without_own(node)
+        if node.policy is not needless:  # words inside it count before it where one event enters both parts
+            return s.rebuild(node, without_own)
+        return s.rebuild(node.pattern if isinstance(node, s.PolicyStep) else replace(node, policy=None), plain)
 
     return _without_last_greedy(cast(s.Pattern, s.rebuild(pattern, plain)))
 

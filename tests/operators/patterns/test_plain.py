@@ -50,6 +50,25 @@ def test_many_small_groups(
     assert_same(Case(parse(text), rows, {"time": "t", "type": "kind", "event_id": "id", "params": {}}, SCHEMA))
 
 
+@pytest.mark.parametrize("report", REPORTS)
+@pytest.mark.parametrize(
+    ("pattern", "select"),
+    [
+        ("SEQ(B b, skip-till-next SEQ(A? e, skip-till-any A f))", "skip-till-any"),
+        ("AND(skip-till-next SEQ(A? e, skip-till-any A? f), A i)", "skip-till-any"),
+        ("SEQ(B b, skip-till-any SEQ(A? e, contiguous A f))", "contiguous"),
+        ("SEQ(B b, SEQ(A? e, skip-till-any A f)+ g[] skip-till-next)", "skip-till-any"),
+    ],
+)
+def test_the_word_of_the_inner_part_counts(pattern: str, select: str, report: str) -> None:
+    rows = [
+        {"t": t, "id": i, "kind": kind} for i, (t, kind) in enumerate(zip((0, 0, 1, 2, 2, 3), "ABAABA", strict=True))
+    ]
+    schema = {name: SCHEMA[name] for name in ("t", "id", "kind")}
+    text = f"PATTERN {pattern} SELECT {select} REPORT {report}"
+    assert_same(Case(parse(text), rows, {"time": "t", "type": "kind", "event_id": "id", "params": {}}, schema))
+
+
 @pytest.mark.parametrize("report", ["any", "unextendable"])
 def test_short_spans_are_counted_by_graphs(report: str) -> None:
     rng = np.random.default_rng(4)
