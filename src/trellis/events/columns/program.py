@@ -7,7 +7,7 @@ instruction, and only arithmetic or logic over several events takes more.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum, auto
 
 import numpy as np
@@ -21,6 +21,7 @@ from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.functions import SCALARS
 from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
+from trellis.events.columns.program_values import as_attribute, is_of_one, of_each, plain_value
 from trellis.kernels.expression import program as kernel
 from trellis.language.bound import (
     Column,
@@ -30,10 +31,8 @@ from trellis.language.bound import (
     Value,
     columns_of,
     references_of,
-    with_columns,
 )
 from trellis.language.schema import BOOLEAN, INTEGER, Kind
-from trellis.language.syntax import Which
 
 COMPARISONS = {
     "=": kernel.EQUAL,
@@ -186,7 +185,7 @@ class _ProgramCompiler:
 
     def _array(self, value: Value) -> pa.Array | None:
         """Return the values of what reads one event, for all events; None if one overflows."""
-        value = _plain(value)
+        value = plain_value(value)
         if value not in self._arrays:
             try:
                 self._arrays[value] = evaluate(value, self._resolve, self._size)
@@ -203,7 +202,7 @@ class _ProgramCompiler:
 
     def _column(self, value: Value) -> ProgramPart | None:
         """Load what reads one event; None where it must be computed."""
-        plain = _plain(value)
+        plain = plain_value(value)
         if plain not in self._held:
             array = self._array(value)
             self._held[plain] = None if array is None else self._hold(array, value)
@@ -242,7 +241,7 @@ class _ProgramCompiler:
     def _in_list(self, value: Operation) -> ProgramPart:
         """Say whether a value of one event is among those of a set of events, by their joint codes."""
         sides = value.arguments
-        arrays = [self._array(_as_attribute(side)) for side in sides]
+        arrays = [self._array(as_attribute(side)) for side in sides]
         if any(array is None for array in arrays):
             raise TooWideForKernels(value.source)
         if any(array is None or pa.types.is_null(array.type) for array in arrays):
@@ -303,7 +302,7 @@ class _ProgramCompiler:
         """Add the instructions of a value."""
         if not any(columns_of(value)):
             return self._constant(value)
-        if _is_of_one(value):
+        if is_of_one(value):
             part = self._column(value)
             if part is not None:
                 return part
@@ -339,13 +338,13 @@ class _ProgramCompiler:
 
     def _like(self, value: Operation) -> ProgramPart:
         """LIKE over several events, of which COALESCE or CASE make one text: asked of each of them."""
-        each = _of_each(value)
+        each = of_each(value)
         if each is None:
             raise TooWideForKernels(value.source or value.function)
         return self.condition(each)
 
     def _scalar(self, value: Operation) -> ProgramPart:
-        each = _of_each(value)
+        each = of_each(value)
         if each is not None:
             return self.condition(each)
         part = self.condition(value.arguments[0])
@@ -453,15 +452,16 @@ class _ProgramCompiler:
     def _of_columns(self, value: Operation) -> ProgramPart | None:
         """Compare two values of one event each by their joint codes, or None."""
         sides = value.arguments
-        if not all(map(_is_of_one, sides)):
+        if not all(map(is_of_one, sides)):
             return None
         arrays = [self._array(side) for side in sides]
         if any(array is None or pa.types.is_null(array.type) for array in arrays):
             return None
         keys = [
-            Operation("codes", (_plain(side), _plain(sides[1 - i])), BOOLEAN, str(i)) for i, side in enumerate(sides)
+            Operation("codes", (plain_value(side), plain_value(sides[1 - i])), BOOLEAN, str(i))
+            for i, side in enumerate(sides)
         ]
-        if _plain(sides[0]) == _plain(sides[1]):
+        if plain_value(sides[0]) == plain_value(sides[1]):
             keys = [keys[0]] * 2
         if any(key not in self._held for key in keys):
             for key, codes in zip(keys, order_codes(arrays), strict=True):
@@ -473,41 +473,6 @@ class _ProgramCompiler:
             assert held is not None
             operands += [held[1], self._place(references_of(side)[0])]
         return ProgramPart(self._emit(kernel.COMPARE_COLUMNS, *operands), Form.WHOLE)
-
-
-def _is_of_one(value: Value) -> bool:
-    """Return whether a value reads attributes of one event alone: MIN, MAX and MET are of the event that has it."""
-    read = references_of(value)
-    return len(read) == 1 and read[0].function in ("", "MIN", "MAX", "MET")
-
-
-def _as_attribute(value: Value) -> Value:
-    """Return a set of values as the attribute that they are of."""
-    return replace(value, function="") if isinstance(value, Column) else value
-
-
-def _of_each(value: Operation) -> Value | None:
-    """Return a function of COALESCE or CASE as CASE over its values; None for other functions."""
-    first, rest = value.arguments[0], value.arguments[1:]
-    if not isinstance(first, Operation) or first.function not in ("coalesce", "case"):
-        return None
-
-    def applied(argument: Value) -> Value:
-        return replace(value, arguments=(argument, *rest))
-
-    arguments: list[Value] = []
-    if first.function == "case":
-        arguments = [one if i % 2 == 0 else applied(one) for i, one in enumerate(first.arguments[:-1])]
-    else:
-        for one in first.arguments[:-1]:
-            known = Operation("not", (Operation("is null", (one,)),))
-            arguments += [known, applied(one)]
-    return Operation("case", (*arguments, applied(first.arguments[-1])), value.type, value.source)
-
-
-def _plain(value: Value) -> Value:
-    """Return a value without which event it speaks of."""
-    return with_columns(value, lambda column: replace(column, var="", which=Which.EACH, nth=None, function=""))
 
 
 def _whole_numbers(array: pa.Array) -> NDArray[np.int64]:
