@@ -19,7 +19,7 @@ MET = "MET"
 GREATEST = {
     ">": ((">",), ()), ">=": ((">=",), ()), "<": (("<",), (">=",)), "<=": (("<=",), (">",)), "=": (("=",), (">",)),
 }  # fmt: skip
-"""For each comparison of a greatest value those that some event must meet, and none may; for the least see `FLIPPED`."""
+"""For each comparison of a greatest value: what some event must meet, and what none may; `FLIPPED` for the least."""
 MOST_MODULUS = 1 << 20
 FIXED = (Which.FIRST, Which.LAST, Which.NTH, Which.WHOLE)
 
