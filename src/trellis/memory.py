@@ -15,6 +15,10 @@ LESS = (
     "Take fewer events at a time: a shorter WITHIN, more conditions, a partition such as `[account]`; count or "
     "aggregate in place of listing; or use a machine with more memory."
 )
+IN_PIECES = (
+    "Write the results to files (trends.write, trellis detect --out), go through them in pieces (trends.batches()), "
+    "list some (LIMIT, HAVING), or count and aggregate them."
+)
 
 
 def free_memory() -> int:

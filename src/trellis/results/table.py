@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cached_property
 from shutil import get_terminal_size
@@ -11,11 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from trellis.arguments import whole_number
+from trellis.errors import MemoryExhausted
+from trellis.memory import IN_PIECES, free_memory, gigabytes
 from trellis.results.display import exact_values, html_page, html_table, text_table
 
 if TYPE_CHECKING:
     import pandas
     import polars
+
+BATCHES_AT_ONCE = 16  # after which free memory is looked at again
+LEAST_FREE = 256 << 20  # bytes that must be free for more batches, and an eighth of those collected
+FEW_ROWS = 1_000_000  # a pandas frame of so many fits
+OBJECT = 128  # bytes of an array or text in a row of pandas, about
 
 
 class ResultTable:
@@ -102,13 +109,55 @@ class ResultTable:
         return html_page(html_table(self._table))
 
 
-def pandas_frame(table: pa.Table) -> pandas.DataFrame:
+def collected(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, free: Callable[[], int] = free_memory
+) -> pa.Table:  # fmt: skip
+    """Return batches of bounded size as one table.
+
+    Parameters
+    ----------
+    batches
+        The rows; not more of them are taken than memory holds.
+    schema
+        Their columns.
+    free
+        Tells how many bytes are free.
+
+    Raises
+    ------
+    MemoryExhausted
+        If another few batches would take all memory. What has been collected is free again then.
+    """
+    kept: list[pa.RecordBatch] = []
+    for batch in batches:
+        kept.append(batch)
+        if len(kept) % BATCHES_AT_ONCE == 0:
+            taken, left = sum(one.nbytes for one in kept), free()
+            if left < max(taken // 8, LEAST_FREE):
+                rows = sum(one.num_rows for one in kept)
+                what = f"the results do not fit into memory: {rows:,} of them take {gigabytes(taken)}"
+                raise MemoryExhausted(f"{what}, and {gigabytes(left)} are free", IN_PIECES)
+    return pa.Table.from_batches(kept, schema=schema)
+
+
+def pandas_frame(table: pa.Table, free: Callable[[], int] = free_memory) -> pandas.DataFrame:
     """Return an Arrow table as a pandas frame; decimals without digits behind the point, such as counts, are ints.
 
     A column that needs more than 64 bits, or has NULLs, holds ints of Python's, with all their digits.
+
+    Raises
+    ------
+    MemoryExhausted
+        If the frame takes more memory than is free (as `free` tells it): an array or a text is an object in each row.
     """
     import pandas
 
+    if table.num_rows > FEW_ROWS:
+        objects = sum(not pa.types.is_primitive(field.type) for field in table.schema)
+        needed, left = table.num_rows * (OBJECT * objects + 8 * table.num_columns), free()
+        if needed > left:
+            what = f"a pandas frame of {table.num_rows:,} rows needs {gigabytes(needed)} of memory"
+            raise MemoryExhausted(f"{what}, and {gigabytes(left)} are free", IN_PIECES)
     narrow = _with_small_integers(table)
     frame = narrow.to_pandas()
     for field in narrow.schema:

@@ -37,7 +37,7 @@ from trellis.results.named import lead_rows
 from trellis.results.numbers import count_rows
 from trellis.results.results import Results
 from trellis.results.rows import BARE, RowMaker, check_compact, chosen, exploded_schema, lead_schema
-from trellis.results.table import ResultTable
+from trellis.results.table import ResultTable, collected
 from trellis.results.trend import events_schema, with_ids
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class LocalResults(Results):
 
     def to_arrow(self) -> pa.Table:
         """Return all results as one Arrow table."""
-        return pa.Table.from_batches(list(self.batches()), schema=self.schema)
+        return collected(self.batches(), self.schema)
 
     def to_spark(self, spark: Any = None) -> Any:
         """Return the results as a Spark data frame: they are listed here and handed over."""
@@ -270,8 +270,8 @@ class LocalResults(Results):
         """Return one row for each event of a result."""
         other = self._variant(with_all_columns(self.plan))
         maker = RowMaker(other.plan, other._prepared.events, positions=True, plain=True)
-        parts = [maker.exploded(batch) for batch in other._listed(maker.batch)]
-        return _table(pa.Table.from_batches(parts, schema=exploded_schema(other.plan.bound)))
+        parts = (maker.exploded(batch) for batch in other._listed(maker.batch))
+        return _table(collected(parts, exploded_schema(other.plan.bound)))
 
     def first(self, rows: int) -> ResultTable:
         """Return the first rows of the result, in its order; the others are not listed."""
