@@ -13,7 +13,7 @@ from benchmarks.measure import listening, reading
 from benchmarks.report import Report, Row, machine
 from benchmarks.results import is_loaded, load
 from benchmarks.results import write as write_results
-from trellis.io.outputs import replace_files
+from trellis.io.claims import replace_files
 
 __all__ = [
     "SHORT",

@@ -120,6 +120,18 @@ def test_packages_of_a_room_import_one_another_one_way() -> None:
     TopologicalSorter(graph).prepare()  # raises CycleError, with the packages of the cycle
 
 
+def test_modules_import_one_another_one_way() -> None:
+    """No modules import one another in a circle, packages by what their `__init__` imports; late imports count."""
+    graph = {}
+    for name, path in MODULES.items():
+        found = imports_of(path) & MODULES.keys()
+        above = {".".join(one.split(".")[:end]) for one in found for end in range(2, one.count(".") + 1)}
+        graph[name] = {
+            one for one in found | above if one != name and (one in found or not f"{name}.".startswith(f"{one}."))
+        }
+    TopologicalSorter(graph).prepare()  # raises CycleError, with the modules of the cycle
+
+
 def test_late_imports_and_names_in_text_count() -> None:
     """The test of layers sees what hides: an import in a function, for type checkers, and a module named in text."""
     for line in (

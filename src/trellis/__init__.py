@@ -97,13 +97,13 @@ def expand(rows: Rows) -> Rows:
 
 
 def _local_engine() -> object:
-    from trellis.api.dispatch import LocalEngine
+    from trellis.api.engines import LocalEngine
 
     return LocalEngine()
 
 
 def _archives_on_spark() -> object:
-    from trellis.api.dispatch import SparkArchives
+    from trellis.api.engines import SparkArchives
 
     return SparkArchives()
 

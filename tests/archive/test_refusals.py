@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from trellis.archive import Answer, Archive, store
-from trellis.archive.events import names_file
 from trellis.archive.reading import EventFiles
 from trellis.archive.sizing import size_filters
+from trellis.archive.store import names_file
 from trellis.errors import DataError, TrellisError, UsageError
 
 PAIR = "PATTERN SEQ(A a, B b)"

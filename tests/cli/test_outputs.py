@@ -19,8 +19,9 @@ import pytest
 import trellis
 from tests.cli.cases import PRICES, RISING, assert_mistake, names_in, run, run_local, run_process, start
 from trellis.errors import UsageError
+from trellis.io.claims import claimed
 from trellis.io.generate import generate_table
-from trellis.io.outputs import LIST, claimed, read_list, uncounted
+from trellis.io.outputs import LIST, read_list, uncounted
 from trellis.io.sources import expand
 from trellis.io.write import write_table
 from trellis.streams.stream_output import RESULTS, StreamOutput

@@ -16,7 +16,7 @@ import trellis
 from tests import oracle
 from tests.docs.examples import Example, cells, examples, shown
 from trellis.operators.trends.operator import TrendOperator
-from trellis.plan.relation import COSTS
+from trellis.plan.index_cost import COSTS
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "attribute-index.md"

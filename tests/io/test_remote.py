@@ -22,7 +22,8 @@ from tests.engines.spark.cluster import wait_until
 from trellis.engines.spark.batch.ranges import TaskSettings
 from trellis.engines.spark.batch.sink import RemoteSink
 from trellis.errors import DataError, UsageError
-from trellis.io.outputs import LIST, claimed
+from trellis.io.claims import claimed
+from trellis.io.outputs import LIST
 from trellis.io.remote import storage_of
 
 pytestmark = pytest.mark.slow
@@ -111,7 +112,7 @@ def test_tasks_that_fail_and_runs_that_are_replaced(spark: SparkSession, store: 
 def test_what_a_killed_run_left_is_removed_and_a_failed_one_leaves_nothing(store: str, tmp_path: Path) -> None:
     address = store.replace("NAME", "killed")
     killed = (
-        "import os, sys\nfrom trellis.io.outputs import claimed\nfrom trellis.io.remote import storage_of\n"
+        "import os, sys\nfrom trellis.io.claims import claimed\nfrom trellis.io.remote import storage_of\n"
         "system, directory = storage_of(sys.argv[1])\nwith claimed(sys.argv[1]) as output:\n"
         "    with system.open_output_stream(f'{directory}/{output.name_of(0, \"parquet\")}') as stream:\n"
         "        stream.write(b'half')\n    os._exit(9)\n"

@@ -19,8 +19,8 @@ from trellis.events.slice import Slice
 from trellis.operators.batch import PathBatch
 from trellis.operators.joins.best import BestMatches
 from trellis.operators.joins.structure import JoinStructure
+from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.explore import Exploration
-from trellis.operators.patterns.variables import make_variables
 from trellis.plan.plan import Plan
 
 Event = dict[str, Any]

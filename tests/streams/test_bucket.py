@@ -35,9 +35,9 @@ from trellis.events.tables import schema_of
 from trellis.language.schema import time_columns
 from trellis.streams.bucket import Bucket, OutputTable
 from trellis.streams.calendar import END, Calendar, TimeLine
-from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
+from trellis.streams.query import StandingQuery, check_standing_query
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, REPEATED, RESULTS, WINDOWS
 

@@ -16,7 +16,7 @@ from tests.streams.test_bucket import Stream, in_any_order, rows_of, standing
 from trellis.streams import sharing
 from trellis.streams.bucket import OutputTable
 from trellis.streams.calendar import END
-from trellis.streams.decisions import StandingQuery
+from trellis.streams.query import StandingQuery
 from trellis.streams.stream_output import REPEATED, RESULTS, WINDOWS
 
 RISING = "PATTERN E+ s[] WHERE [k] AND s[i].x > s[i-1].x"

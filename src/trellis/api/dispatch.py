@@ -19,8 +19,6 @@ from trellis.methods import check_methods
 from trellis.plan.choice import JOIN
 
 if TYPE_CHECKING:
-    from trellis.api.prepared import PreparedQuery
-    from trellis.api.query import Query
     from trellis.engines.local.arrivals import Arrivals
     from trellis.plan.plan import Plan
     from trellis.results.results import Results
@@ -146,7 +144,7 @@ def _runs_on_spark(source: EventSource, options: RunOptions, engine: str | None,
     return not are_small(paths for table in source.tables.values() if (paths := paths_of(table)))
 
 
-def arrivals(query: Query, options: RunOptions, state: bytes | None) -> Arrivals:
+def arrivals(query: Plannable, options: RunOptions, state: bytes | None) -> Arrivals:
     """Return the operator that takes events of a query as they arrive."""
     from trellis.engines.local.arrivals import Arrivals
     from trellis.events.tables import Tables, schema_of
@@ -157,44 +155,6 @@ def arrivals(query: Query, options: RunOptions, state: bytes | None) -> Arrivals
         return query.plan(schema, options.params, None)
 
     return Arrivals(bind, options.time, options.max_trends, options.on_bad_rows, state)
-
-
-class LocalEngine:
-    """The local engine as rooms below the engines are given it: see `trellis.providers`."""
-
-    def detect(self, text: str, table: Any, **options: Any) -> Results:
-        """Return the results of a query text over an Arrow table."""
-        from trellis.api.query import Query
-
-        return detect(Query(text), table, RunOptions.of(**{"time": None, **options}), engine="local")
-
-    def prepare(self, text: str, schema: Any, **options: Any) -> PreparedQuery:
-        """Return a query text bound to the columns of an Arrow schema."""
-        from trellis.api.query import Query
-
-        return Query(text).prepare(schema, **options)
-
-
-class SparkArchives:
-    """Archives on Spark as the archive room is given them: see `trellis.providers`."""
-
-    def build(self, *given: Any) -> Any:
-        """Build an archive of a Spark data frame: see `trellis.engines.spark.archive.build.build`."""
-        from trellis.engines.spark.archive.build import build
-
-        return build(*given)
-
-    def append(self, *given: Any) -> Any:
-        """Append a Spark data frame to an archive: see `trellis.engines.spark.archive.build.append`."""
-        from trellis.engines.spark.archive.build import append
-
-        return append(*given)
-
-    def follow(self, *given: Any, **options: Any) -> Any:
-        """Return the stream that appends a streaming data frame to an archive."""
-        from trellis.engines.spark.archive.follow import ArchiveStream
-
-        return ArchiveStream(*given, **options)
 
 
 def _is_stream(frame: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from trellis.engines.options import RunOptions
+from trellis.engines.options import Plannable, RunOptions
 from trellis.errors import UsageError
 from trellis.language.schema import Schema
 from trellis.plan.plan import Plan
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from trellis.api.dispatch import LastPlan
-    from trellis.api.query import Query
     from trellis.results.results import Results
 
 
@@ -31,7 +30,7 @@ class PreparedQuery:
         The options of all its runs.
     """
 
-    def __init__(self, query: Query, schema: Schema, options: RunOptions) -> None:
+    def __init__(self, query: Plannable, schema: Schema, options: RunOptions) -> None:
         self.query, self.schema, self.options = query, schema, options
         self._plan = query.plan(schema, options.params, options.report_mode)
         self.last: LastPlan | None = None

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from trellis.archive.store import Manifest, names_file
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.events.columns.ordering import sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.io.durable import kept_file
 from trellis.language.schema import Kind, Schema, Table
-
-if TYPE_CHECKING:
-    from trellis.archive.store import Manifest
 
 GROUP = 1024  # rows of a row group, about
 
@@ -110,11 +108,6 @@ def numbers(column: pa.ChunkedArray) -> NDArray[Any]:
     if kind.kind is Kind.DECIMAL:
         return array.cast(pa.float64()).to_numpy(zero_copy_only=False)
     return array.cast(pa.int64()).to_numpy(zero_copy_only=False)
-
-
-def names_file(name: str) -> str:
-    """Return the file of times and names that lies beside a file of events."""
-    return "names" + name.removeprefix("events").removesuffix(".parquet") + ".arrow"
 
 
 def write_names(table: pa.Table, path: Path, time: str, type: str) -> None:

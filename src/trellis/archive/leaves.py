@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -190,6 +191,44 @@ class Question:
             return True
         runs_on = self.partitioned or any(sequence.kleene for sequence in self.sequences)
         return self.policy is Policy.CONTIGUOUS and not runs_on
+
+
+class SearchedLeaves:
+    """The leaves in which a question is searched: which of them count, and how far a chain from each may go."""
+
+    def __init__(self, question: Question, leaves: Leaves) -> None:
+        self.question, self.leaves = question, leaves
+
+    @cached_property
+    def usable(self) -> Flags:
+        """The leaves that lie in, or under the reading `maybe` meet, the times of the question."""
+        question, leaves = self.question, self.leaves
+        inner = question.reading is Reading.NO
+        usable = np.ones(len(leaves), np.bool_)
+        for low, high, begins, ends in question.bounds(leaves):
+            if low is not None:
+                usable &= (begins if inner else ends) >= low
+            if high is not None:
+                usable &= (ends if inner else begins) <= high
+        return usable
+
+    @cached_property
+    def limit(self) -> Ints:
+        """For each leaf the last one that a chain from it may end in."""
+        size, spread = len(self.leaves), self.question.spread
+        limit = self._limit()
+        return limit if spread is None else np.minimum(limit, np.arange(size) + spread)
+
+    def _limit(self) -> Ints:
+        leaves, within = self.leaves, self.question.within
+        size = len(leaves)
+        if within is None:
+            return np.full(size, size - 1)
+        begin, end = (leaves.first, leaves.last) if within.in_positions else (leaves.since, leaves.until)
+        near, far = (begin, end) if self.question.reading is Reading.NO else (end, begin)
+        if within.slide is None:
+            return np.searchsorted(far, near + within.size, side="right") - 1
+        return np.searchsorted(far, within.last_ends(near), side="left") - 1
 
 
 @dataclass(frozen=True)

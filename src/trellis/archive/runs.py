@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import ceil
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trellis.archive.leaves import Flags, Policy, Reading, Small
+from trellis.archive.leaves import Flags, Policy, Reading, SearchedLeaves, Small
 from trellis.archive.step_sequences import StepSequence
 from trellis.kernels.bloom import chains as kernel
-
-if TYPE_CHECKING:
-    from trellis.archive.search import LeafSearch
 
 
 class Run:
     """The chains of a step sequence over the leaves of a search."""
 
-    def __init__(self, search: LeafSearch, sequence: StepSequence, strictly: bool) -> None:
+    def __init__(self, search: SearchedLeaves, sequence: StepSequence, strictly: bool) -> None:
         self.search, self.sequence = search, sequence
         leaves, size = search.leaves, len(search.leaves)
         sets = [some for block in sequence.blocks for some in block]
@@ -86,7 +82,7 @@ class Run:
 class Steps:
     """The chains of a step sequence whose steps are in the same leaf as the one before, or in the next."""
 
-    def __init__(self, search: LeafSearch, sequence: StepSequence, strictly: bool) -> None:
+    def __init__(self, search: SearchedLeaves, sequence: StepSequence, strictly: bool) -> None:
         self.search, self.sequence = search, sequence
         leaves = search.leaves
         self.size = len(leaves)

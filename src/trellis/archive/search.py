@@ -4,52 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
-from trellis.archive.leaves import Answer, Flags, Ints, LeafIntervals, Leaves, Policy, Question, Reading
+from trellis.archive.leaves import Answer, Flags, Ints, LeafIntervals, Policy, Reading, SearchedLeaves
 from trellis.archive.runs import Run, Steps
 from trellis.archive.step_sequences import Names, StepSequence
 from trellis.kernels.bloom import chains as kernel
 
 
-class LeafSearch:
+class LeafSearch(SearchedLeaves):
     """A search for the answers of a question in leaves."""
-
-    def __init__(self, question: Question, leaves: Leaves) -> None:
-        self.question, self.leaves = question, leaves
-
-    @cached_property
-    def usable(self) -> Flags:
-        """The leaves that lie in, or under the reading `maybe` meet, the times of the question."""
-        question, leaves = self.question, self.leaves
-        inner = question.reading is Reading.NO
-        usable = np.ones(len(leaves), np.bool_)
-        for low, high, begins, ends in question.bounds(leaves):
-            if low is not None:
-                usable &= (begins if inner else ends) >= low
-            if high is not None:
-                usable &= (ends if inner else begins) <= high
-        return usable
-
-    @cached_property
-    def limit(self) -> Ints:
-        """For each leaf the last one that a chain from it may end in."""
-        size, spread = len(self.leaves), self.question.spread
-        limit = self._limit()
-        return limit if spread is None else np.minimum(limit, np.arange(size) + spread)
-
-    def _limit(self) -> Ints:
-        leaves, within = self.leaves, self.question.within
-        size = len(leaves)
-        if within is None:
-            return np.full(size, size - 1)
-        begin, end = (leaves.first, leaves.last) if within.in_positions else (leaves.since, leaves.until)
-        near, far = (begin, end) if self.question.reading is Reading.NO else (end, begin)
-        if within.slide is None:
-            return np.searchsorted(far, near + within.size, side="right") - 1
-        return np.searchsorted(far, within.last_ends(near), side="left") - 1
 
     def simple(self) -> Answer:
         """Return whether it happened: a `no` is certain."""

@@ -32,7 +32,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from trellis.archive.events import names_file
 from trellis.errors import DataError, UsageError
 from trellis.io.durable import kept_file, write_whole
 
@@ -148,6 +147,11 @@ class Manifest:
         given = {self.leaves, self.pairs, self.keys, self.held, *self.tiles, *self.tree}
         events = {name for name, _, _ in self.parts}
         return (given | events | {names_file(name) for name in events} & self.checksums.keys()) - {""}
+
+
+def names_file(name: str) -> str:
+    """Return the file of times and names that lies beside a file of events."""
+    return "names" + name.removeprefix("events").removesuffix(".parquet") + ".arrow"
 
 
 def schema_text(schema: pa.Schema) -> str:

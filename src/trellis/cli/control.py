@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trellis.api.query import Query
     from trellis.language.schema import Schema
     from trellis.plan.plan import Plan
-    from trellis.streams.decisions import StandingQuery
+    from trellis.streams.query import StandingQuery
 
 QUERY, PARAMETERS = ".tq", ".json"
 TOLD = "_control.jsonl"  # in the output: what was changed when, and from which event on

@@ -90,9 +90,9 @@ def _parameter(
 def _generate(
     kind: str, events: int, seed: int, target: str, overwrite: bool, quiet: bool, options: dict[str, object]
 ) -> None:
+    from trellis.io.claims import claimed
     from trellis.io.generate import FOLDERS, generate_table
     from trellis.io.generate.social import write_social
-    from trellis.io.outputs import claimed
     from trellis.io.write import claimed_file, write_table
 
     claim = claimed(target, overwrite=overwrite) if kind in FOLDERS else claimed_file(target, overwrite)

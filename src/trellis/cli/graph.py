@@ -143,7 +143,7 @@ def _output(shown: o.OutputOptions, files: list[str]) -> Iterator[Callable[[memo
         yield line_writer()
         sys.stdout.flush()
         return
-    from trellis.io.outputs import claimed
+    from trellis.io.claims import claimed
 
     claim = claimed(shown.out, overwrite=shown.overwrite, inputs=files, is_file=True)
     with claim as output, output.replacing() as hidden, hidden.open("wb") as file:

@@ -90,7 +90,7 @@ def claimed_target(output: OutputOptions, events: EventOptions) -> Iterator[Outp
             raise UsageError("--raw-csv is for --out", "Name the directory to write with --out.")
         yield None
         return
-    from trellis.io.outputs import claimed
+    from trellis.io.claims import claimed
     from trellis.io.results import check_format
 
     check_format(output.format, output.raw_csv)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +15,24 @@ from trellis.events.clock import Clock
 from trellis.events.sorting import column_of
 from trellis.events.tables import as_tables, with_readable_times
 from trellis.features.numbers import Floats
+from trellis.features.queries import FeatureQuery
 from trellis.language.bound import BoundQuery
 
-if TYPE_CHECKING:
-    from trellis.features.transformer import TrendFeatures
+
+class FittedFeatures(Protocol):
+    """Features that have seen events, as arriving events are asked of them."""
+
+    feature_names_in_: NDArray[Any]
+    feature_names_: list[str]
+
+    def feature_queries(self) -> Sequence[FeatureQuery]:
+        """Return the queries as they are asked."""
+
+    def bound(self, table: pa.Table) -> Sequence[BoundQuery]:
+        """Return the queries bound to the columns of events."""
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of events, a row per event."""
 
 
 class FeatureArrivals:
@@ -33,7 +48,7 @@ class FeatureArrivals:
         The features, fitted.
     """
 
-    def __init__(self, features: TrendFeatures) -> None:
+    def __init__(self, features: FittedFeatures) -> None:
         self._features = features
         self._in_reach: pa.Table | None = None
         self._newest: Any = None

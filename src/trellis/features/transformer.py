@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import UsageError
 from trellis.events.tables import as_tables
+from trellis.features.arrivals import FeatureArrivals
 from trellis.features.base import FeatureBase
 from trellis.features.numbers import Floats, exact_values, values_of
 from trellis.features.queries import Feature, FeatureKind, FeatureQuery, feature_queries
@@ -21,7 +22,6 @@ from trellis.limits import DEFAULT_MAX_TRENDS
 if TYPE_CHECKING:
     import pandas
 
-    from trellis.features.arrivals import FeatureArrivals
     from trellis.language.bound import BoundQuery
 
 ROW = "trellis_row"  # the id of an event whose column nobody names
@@ -153,8 +153,6 @@ class TrendFeatures(FeatureBase):
         UsageError
             If a query has no WITHIN.
         """
-        from trellis.features.arrivals import FeatureArrivals
-
         return FeatureArrivals(self)
 
     def feature_queries(self) -> list[FeatureQuery]:

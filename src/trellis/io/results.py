@@ -18,8 +18,9 @@ import pyarrow.orc as orc
 import pyarrow.parquet as pq
 
 from trellis.errors import DataError, UsageError, did_you_mean
+from trellis.io.claims import claimed
 from trellis.io.json_text import json_lines, json_values, time_text
-from trellis.io.outputs import PLACE, claimed
+from trellis.io.outputs import PLACE
 from trellis.io.spreadsheets import guard_name, guard_text, is_text
 
 FORMATS = ("parquet", "orc", "csv", "json")

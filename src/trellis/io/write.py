@@ -11,9 +11,10 @@ from typing import BinaryIO
 import pyarrow as pa
 
 from trellis.errors import UsageError
+from trellis.io.claims import claimed
 from trellis.io.failures import writing
 from trellis.io.formats import READ_ONLY, FileFormat, format_of, known_extensions
-from trellis.io.outputs import PLACE, OutputTarget, claimed
+from trellis.io.outputs import PLACE, OutputTarget
 from trellis.io.results import write_file
 
 _ROWS = 64 * 1024
@@ -58,7 +59,7 @@ def write_table(table: pa.Table, path: PLACE, *, overwrite: bool = False) -> Pat
 
 @contextmanager
 def claimed_file(path: PLACE, overwrite: bool) -> Iterator[OutputTarget]:
-    """Claim a file for `write_table`, before there is a table; see `trellis.io.outputs.claimed`.
+    """Claim a file for `write_table`, before there is a table; see `trellis.io.claims.claimed`.
 
     Raises
     ------

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from trellis.language.bound import Condition, ConditionKind, WindowKind
 from trellis.language.syntax import Report, Select
+from trellis.plan.index_cost import INDEXES
 from trellis.plan.positions import PositionGraph
 from trellis.plan.registers import GuardTerm, Register, RegisterKind, guard_terms_of, register_text, variables_behind
-from trellis.plan.relation import INDEXES, relation_of
+from trellis.plan.relation import relation_of
 
 if TYPE_CHECKING:
     from trellis.plan.plan import Plan

@@ -18,12 +18,12 @@ from trellis.plan import spec as o
 from trellis.plan.automaton import build_automaton
 from trellis.plan.carried import pattern_texts
 from trellis.plan.extremes import Attributes, with_each_event
+from trellis.plan.index_cost import cost_text, index_text
 from trellis.plan.join import fixed_join, join_texts, least_bound
 from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.registers import check_so_far
-from trellis.plan.relation import cost_text, index_text
 from trellis.plan.rewrites import with_bounds, with_neighbours
 from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings

@@ -16,7 +16,7 @@ from trellis.api.notebook import automaton_svg, highlighted
 from trellis.arguments import whole_number
 from trellis.digits import number_text
 from trellis.events.columns.types import from_arrow, plain_value
-from trellis.io.outputs import claimed
+from trellis.io.claims import claimed
 from trellis.language.printer import to_query_text
 from trellis.report.page import page_text
 from trellis.report.parts import measure_of

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from trellis.errors import UsageError
 from trellis.language import syntax as s
@@ -16,14 +15,9 @@ from trellis.plan.choice import make_plan
 from trellis.plan.plan import Plan
 from trellis.results.table import ResultTable
 
-if TYPE_CHECKING:
-    from trellis.results.results import Results
 
-
-def funnel(results: Results) -> ResultTable:
-    """Return how many starts reached each step: see `Results.funnel`."""
-    plans = step_plans(results.plan)
-    reached = [results.starts_of(plan) for plan in plans]
+def funnel_table(plans: Sequence[Plan], reached: Sequence[int]) -> ResultTable:
+    """Return how many starts reached each step, of the plans up to each: see `Results.funnel`."""
     texts = [pattern_text(plan.bound.pattern) for plan in plans]
     stopped = [a - b for a, b in zip(reached, [*reached[1:], 0], strict=True)]
     rows = pa.table({"step": range(1, len(plans) + 1), "pattern": texts, "starts": reached, "stopped": stopped})
@@ -111,9 +105,3 @@ def variables_of(node: s.Node) -> set[str]:
     """Return the variables, and the labels of groups, that a pattern declares or a condition names."""
     names = ((getattr(one, "var", None), getattr(one, "label", None)) for one in s.walk(node))
     return {name for both in names for name in both if isinstance(name, str)}
-
-
-def starts(results: Results) -> int:
-    """Return how many events begin a match; one in several windows counts once in each."""
-    begins = results.per_event("begins").to_arrow()["begins_text"]
-    return len(begins) - int(pc.sum(pc.equal(begins, "0")).as_py() or 0)

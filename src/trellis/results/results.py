@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.arguments import whole_number
 from trellis.digits import number_text
@@ -24,7 +25,7 @@ from trellis.plan.variants import aggregate_plan
 from trellis.providers import provided
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text
-from trellis.results.funnel import funnel, starts
+from trellis.results.funnel import funnel_table, step_plans
 from trellis.results.named import ANY, named_group
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
@@ -191,7 +192,8 @@ class Results(ABC):
 
     def starts_of(self, plan: Plan) -> int:
         """Return how many events begin a match of another plan over the same events, in each window."""
-        return starts(self.with_plan(plan))
+        begins = self.with_plan(plan).per_event("begins").to_arrow()["begins_text"]
+        return len(begins) - int(pc.sum(pc.equal(begins, "0")).as_py() or 0)
 
     def funnel(self) -> ResultTable:
         """Return how many starts reached each step of a pattern of several steps, and how many stopped there.
@@ -199,7 +201,8 @@ class Results(ABC):
         A start is an event that the first step can take; it reaches a step if some match of the pattern up to there
         begins with it. `step` is the pattern up to there, `starts` their number, `stopped` those that go no further.
         """
-        return funnel(self)
+        plans = step_plans(self.plan)
+        return funnel_table(plans, [self.starts_of(plan) for plan in plans])
 
     @abstractmethod
     def partition_events(self, partition: Mapping[str, Any], most: int) -> pa.Table:

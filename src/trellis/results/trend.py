@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
+from trellis.plan.plan import Plan
 from trellis.providers import provided
 from trellis.results.display import array_text, html_facts, html_page, html_table, python_values, value_text
 from trellis.results.named import lead_rows
@@ -21,8 +22,6 @@ from trellis.results.why import Candidate, Reasons, having_checks, partition_che
 if TYPE_CHECKING:
     import pandas
     import polars
-
-    from trellis.results.results import Results
 
 IDS = "__id"  # the column of ids beside the columns of events
 
@@ -39,6 +38,18 @@ def with_ids(maker: RowMaker, rows: pa.RecordBatch) -> pa.RecordBatch:
     return maker.exploded(rows).append_column(IDS, ids)
 
 
+class TrendSource(Protocol):
+    """Results, as one of them asks for its events: see `trellis.results.results.Results`."""
+
+    plan: Plan
+
+    def group_of(self, row: Mapping[str, Any]) -> int:
+        """Return the place in the order of groups of a window and partition."""
+
+    def picked_events(self, picks: Mapping[int, Sequence[int]]) -> pa.Table:
+        """Return the events of the results with given ranks of groups."""
+
+
 class Trend:
     """One result of a query; `trends[k]`, `for trend in trends` and `trends[a:b]` give such.
 
@@ -50,7 +61,7 @@ class Trend:
         Its rank in its window and partition; None where it does not fit 64 bits and is not known otherwise.
     """
 
-    def __init__(self, results: Results, row: pa.Table, rank: int | None) -> None:
+    def __init__(self, results: TrendSource, row: pa.Table, rank: int | None) -> None:
         self._results, self._row, self.rank = results, row, rank
 
     @cached_property
@@ -191,7 +202,7 @@ class Trend:
 class TrendList(Sequence[Trend]):
     """Some results one after another, as `trends[5:8]` gives them: a sequence of trends that shows as a table."""
 
-    def __init__(self, results: Results, rows: pa.Table, ranks: Sequence[int | None]) -> None:
+    def __init__(self, results: TrendSource, rows: pa.Table, ranks: Sequence[int | None]) -> None:
         self._results, self._rows, self._ranks = results, rows, ranks
 
     def __getitem__(self, place: Any) -> Any:
@@ -228,7 +239,7 @@ class TrendList(Sequence[Trend]):
         return self.table._repr_html_()
 
 
-def trends_of(results: Results, batch: pa.RecordBatch) -> Iterator[Trend]:
+def trends_of(results: TrendSource, batch: pa.RecordBatch) -> Iterator[Trend]:
     """Yield the results whose rows are in a batch."""
     table = pa.Table.from_batches([batch])
     for row, rank in enumerate(batch.column("rank").to_pylist()):

@@ -10,7 +10,7 @@ from trellis.language.prefixes import beginnings
 from trellis.language.printer import to_query_text
 from trellis.language.syntax import Parameter, walk
 from trellis.plan.choice import make_plan
-from trellis.streams.decisions import StandingQuery
+from trellis.streams.query import StandingQuery
 from trellis.streams.timeouts import Beginnings
 
 

@@ -21,8 +21,9 @@ from trellis.language.bound import WindowKind
 from trellis.results.rows import arrow_type, one_zero
 from trellis.results.taken import present
 from trellis.streams.calendar import Calendar, Number
-from trellis.streams.decisions import LateEvents, StandingQuery, close, close_sums, partition_key
+from trellis.streams.decisions import LateEvents, close, close_sums, partition_key
 from trellis.streams.early import NEW, completed, may_complete
+from trellis.streams.query import StandingQuery
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.ranks import RankCounters
 from trellis.streams.sharing import SharedWork

@@ -2,131 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from trellis.errors import UsageError
 from trellis.events.prepare import PreparedEvents, with_columns
 from trellis.events.slice import Groups, Slice
 from trellis.language.bound import BoundQuery, WindowKind
-from trellis.language.printer import to_query_text
 from trellis.make import make_operator
 from trellis.operators.aggregates import Aggregates
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.operators.skipping import SkippingOperator
 from trellis.plan.plan import Plan
-from trellis.plan.summable import can_be_summed
 from trellis.results.aggregated import aggregate_answer, needs_listing
 from trellis.results.arrange import arrange, wanted_ranges
-from trellis.results.numbers import aggregate_rows, aggregate_schema, count_columns
-from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema, row_schema
+from trellis.results.numbers import aggregate_rows, count_columns
+from trellis.results.rows import COUNT, RowMaker, arrow_type, id_arrow_type, lead_schema
 from trellis.streams.calendar import Calendar, Number
+from trellis.streams.query import StandingQuery
 from trellis.streams.ranks import LARGEST_RANK, RankCounters
-from trellis.streams.sharing import SharedWork, WorkKey, work_key
+from trellis.streams.sharing import SharedWork
 from trellis.streams.sums import TrendSums
-
-
-@dataclass(frozen=True)
-class StandingQuery:
-    """A query over a stream: it is evaluated for every window as soon as that is decided.
-
-    Attributes
-    ----------
-    name
-        Its name among those that share its events.
-    plan
-        Its plan; see `check_standing_query`.
-    max_trends
-        The bound on the results of a window and partition, or of what begins at one event, that are listed.
-    on_bad_rows
-        `drop`: of events with the same id in a window the first is kept. `error`: there must be none.
-    early
-        Whether each result is given as soon as its last event has come: see `trellis.streams.early`.
-    in_order
-        Whether it is promised that no event is before one that came earlier.
-    """
-
-    name: str
-    plan: Plan
-    max_trends: int
-    on_bad_rows: str = "error"
-    early: bool = False
-    in_order: bool = False
-
-    @property
-    def bound(self) -> BoundQuery:
-        """The bound query."""
-        return self.plan.bound
-
-    @cached_property
-    def key(self) -> str:
-        """Its name with a mark of its text, which tells it from another query of that name."""
-        parts = [to_query_text(self.bound.syntax), repr(self.bound.parameters), str(self.bound.report)]
-        text = "\n".join([*parts, "early"] if self.early else parts)
-        return f"{self.name}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The schema of its results."""
-        return aggregate_schema(self.bound) if self.bound.aggregates else row_schema(self.bound)
-
-    @property
-    def without_ids(self) -> bool:
-        """Whether the ids of events need not be held: nothing that comes out, nor its order, depends on them."""
-        bound = self.bound
-        if bound.per_event is not None or bound.after_match is not None:
-            return False
-        return bool(bound.aggregates) and bound.select.value == "skip-till-any" and self.on_bad_rows == "error"
-
-    @cached_property
-    def summed(self) -> bool:
-        """Whether sums are kept of the past, and not its events."""
-        return self.without_ids and not self.early and can_be_summed(self.plan)
-
-    @cached_property
-    def work(self) -> WorkKey:
-        """A key of the work that it shares with others; see `trellis.streams.sharing`."""
-        return work_key(self)
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns of events that are held for it."""
-        schema = self.bound.known_schema
-        return tuple(name for name in self.plan.columns if not (self.without_ids and name == schema.event_id))
-
-
-def check_standing_query(bound: BoundQuery) -> None:
-    """Refuse a query over a stream whose results would never be decided."""
-    window = bound.window.kind
-    if window is WindowKind.WHOLE:
-        raise UsageError(
-            "a stream has no end, and the query has no WITHIN, so nothing would ever be decided",
-            "Add WITHIN, such as `WITHIN 10 minutes SLIDE 1 minute`.",
-        )
-    if bound.known_schema.event_id is None:
-        raise UsageError("the events of a stream need an id", "Name its column with event_id= or --event-id.")
-    if window is WindowKind.SPAN:
-        for clause, there in (
-            ("AGGREGATE", bound.aggregates), ("ORDER BY", bound.order_by), ("LIMIT", bound.limit is not None),
-            ("OFFSET", bound.offset),
-        ):  # fmt: skip
-            if there:
-                raise UsageError(
-                    f"{clause} needs windows in a stream, and the query has a span",
-                    "Add SLIDE to WITHIN.",
-                )
-    elif (bound.order_by or bound.limit is not None or bound.offset) and not bound.per_window:
-        raise UsageError(
-            "ORDER BY, LIMIT and OFFSET go over all windows, and a stream has no end", "Write LIMIT n PER WINDOW."
-        )
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ from trellis.plan.plan import Plan
 from trellis.results.numbers import count_columns
 from trellis.results.rows import RowMaker
 from trellis.streams.calendar import Calendar, Number
-from trellis.streams.decisions import StandingQuery, windows_schema
+from trellis.streams.decisions import windows_schema
+from trellis.streams.query import StandingQuery
 
 NEW = "__arrived"
 WATERMARK, EARLY = "watermark", "early"  # when results are given

@@ -17,8 +17,8 @@ from trellis.events.prepare import meets_constants, readable
 from trellis.language.bound import WindowKind
 from trellis.language.schema import Schema
 from trellis.streams.calendar import TimeLine
-from trellis.streams.decisions import StandingQuery
-from trellis.streams.sharing import WideOutput, WorkKey, wide_outputs
+from trellis.streams.query import StandingQuery, WorkKey
+from trellis.streams.sharing import WideOutput, wide_outputs
 from trellis.streams.timeouts import Beginnings
 
 GROUPS = 16  # that a worker remembers

@@ -8,7 +8,7 @@ more is held at a time than for one query.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,49 +18,18 @@ from numpy.typing import NDArray
 
 from trellis.events.prepare import PreparedEvents, prepare, with_columns
 from trellis.events.slice import Slice
-from trellis.language.bound import Condition, NamedOutput, Output
+from trellis.language.bound import NamedOutput, Output
 from trellis.make import make_operator
 from trellis.operators.contract import QueryOperator
-from trellis.plan import spec as o
 from trellis.plan.plan import Plan
 from trellis.results.aggregated import needs_listing
 from trellis.results.numbers import is_exact
+from trellis.streams.query import StandingQuery, WorkKey, may_share
 
 if TYPE_CHECKING:
     from trellis.streams.calendar import Calendar, Number
-    from trellis.streams.decisions import StandingQuery
 
 T = TypeVar("T")
-WorkKey = tuple[str, str, str]
-
-
-def work_key(query: StandingQuery) -> WorkKey:
-    """Return texts that are equal for queries with the same slice, the same trends, and the same of them."""
-    plan, bound = query.plan, query.bound
-    of_pattern = (bound.pattern, bound.variables, bound.groups, bound.absent_patterns)
-    slice_ = (
-        bound.window, bound.partition, _values(plan.constant), plan.keep_failing, plan.one_kleene, query.without_ids,
-        query.on_bad_rows, [v.type for v in bound.variables] if plan.one_kleene else (of_pattern, _values(plan.other)),
-    )  # fmt: skip
-    spec = plan.operator
-    trends = (
-        of_pattern, _values(bound.conditions), _values(bound.filters), _values(bound.counted), bound.select,
-        bound.report, spec.name, spec.method, spec.algorithm, spec.settings,
-        None if spec.name == o.TRENDS else bound.having, None if _may_share(plan) else query.key,
-    )  # fmt: skip
-    return repr(slice_), repr(trends), repr((bound.having, bound.group_by))
-
-
-def _values(conditions: Iterable[Condition]) -> list[Any]:
-    """Return conditions without the text in which somebody wrote them."""
-    return [(condition.kind, condition.variables, condition.value) for condition in conditions]
-
-
-def _may_share(plan: Plan) -> bool:
-    """Return whether an operator of the plan can be one for other output."""
-    bound = plan.bound
-    derived = any(named.output.value is not None for named in bound.aggregates)
-    return plan.operator.name != o.NAMED and bound.after_match is None and bound.per_event is None and not derived
 
 
 @dataclass(frozen=True)
@@ -84,7 +53,7 @@ def wide_outputs(queries: Sequence[StandingQuery]) -> dict[WorkKey, WideOutput]:
     """Return the items that several queries aggregate of the same trends, by their key."""
     found: dict[WorkKey, list[StandingQuery]] = {}
     for one in queries:
-        if one.bound.aggregates and not one.summed and _may_share(one.plan) and not needs_listing(one.bound):
+        if one.bound.aggregates and not one.summed and may_share(one.plan) and not needs_listing(one.bound):
             found.setdefault(one.work, []).append(one)
     wide = {}
     for key, some in found.items():

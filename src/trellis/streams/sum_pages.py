@@ -11,7 +11,7 @@ from trellis.streams.ranks import PageStore
 from trellis.streams.sums import TrendSums
 
 if TYPE_CHECKING:
-    from trellis.streams.decisions import StandingQuery
+    from trellis.streams.query import StandingQuery
 
 PAGE = 1 << 22  # characters of a page of a store
 

@@ -37,7 +37,7 @@ from trellis.streams.calendar import END, Calendar, Number
 from trellis.streams.runs import ChangedRuns, Runs, WindowEvents, each_between, with_events
 
 if TYPE_CHECKING:
-    from trellis.streams.decisions import StandingQuery
+    from trellis.streams.query import StandingQuery
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 from trellis.language.bound import BoundQuery
 from trellis.results.rows import arrow_type, id_arrow_type, lead_schema
 from trellis.streams.calendar import Number
-from trellis.streams.decisions import StandingQuery, close
+from trellis.streams.decisions import close
+from trellis.streams.query import StandingQuery
 from trellis.streams.ranks import RankCounters
 from trellis.streams.sharing import SharedWork
 

@@ -23,9 +23,9 @@ from trellis.limits import refuse_rows
 from trellis.plan.plan import Plan
 from trellis.streams.bucket import Bucket, OutputTable
 from trellis.streams.calendar import END, Number, TimeLine
-from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.early import why_not_early
 from trellis.streams.memory_store import MemoryStore
+from trellis.streams.query import StandingQuery, check_standing_query
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import RESULTS, WINDOWS
 

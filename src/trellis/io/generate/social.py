@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from trellis.io.arrow import Array, pc
+from trellis.io.claims import claimed
 from trellis.io.generate.parts import Integers, count, pick, positive, random_numbers, timestamps
-from trellis.io.outputs import PLACE, claimed
+from trellis.io.outputs import PLACE
 
 SHARES = {"friendships": 63_409, "posts": 435_125, "comments": 742_178, "likes": 425_936}
 """The events of the GraphCEP paper, by file."""

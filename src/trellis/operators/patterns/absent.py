@@ -1,4 +1,4 @@
-"""Where the patterns that a NOT forbids as a whole have their matches.
+"""Which events may fill which variable, and where patterns that a NOT forbids as a whole have their matches.
 
 A gap between two events holds a match if the one that ends first, of those that begin in the gap or later, ends in it.
 So all that is needed of the matches is, for each event, where that one ends.
@@ -7,7 +7,8 @@ So all that is needed of the matches is, for each event, where that one ends.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice, next_of
+from trellis.events.variables import usable_events
 from trellis.kernels.event_graph.edges import note_first_ends
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.explore.forbidden import ForbiddenTerms
@@ -34,37 +36,24 @@ from trellis.language.bound import (
 )
 from trellis.language.groups import repeated_groups
 from trellis.language.schema import INTEGER
+from trellis.operators.patterns.explore import Exploration
+from trellis.operators.patterns.parts import GroupParts
+from trellis.operators.patterns.variables import ForbiddenMatches, Variables, variable_codes
 from trellis.plan.choice import pattern_plan
 from trellis.plan.forbidden import columns_from_inside, number_in_match, root_name, told_condition
 from trellis.plan.plan import Plan
-from trellis.plan.registers import GuardTerm, Register, RegisterKind, stated_terms
+from trellis.plan.registers import GuardTerm, Register, RegisterKind, guard_terms_of, stated_terms
 
 PLACE = "\nplace"  # a column that numbers events
 Masks = Mapping[str, NDArray[np.bool_]]
 
 
-@dataclass(frozen=True)
-class ForbiddenMatches:
-    """Matches of a pattern that a NOT forbids as a whole, by the events at which they begin.
-
-    Attributes
-    ----------
-    begins, ends
-        Their first and last events, or such that a gap holds one of these if it holds one of the matches.
-    nodes, names
-        int64 (nodes, 5): the matches, each with those below it that NOTs inside of it forbid, as trees one after
-        another, see `trellis.kernels.explore.tables`; the first number of each is the place of the name of what it is a
-        match of, or -1. None, where all that counts is where matches begin and end.
-    tuples
-        For each term that compares them with events outside: where the tuples of each node begin, and these; see
-        `trellis.kernels.explore.iterations`.
-    """
-
-    begins: Ints
-    ends: Ints
-    nodes: Ints = field(default_factory=lambda: np.empty((0, NODE), np.int64))
-    names: tuple[str, ...] = ()
-    tuples: Mapping[int, tuple[Ints, Ints]] = field(default_factory=dict)
+def make_variables(plan: Plan, events: Slice) -> Variables:
+    """Return the variables of a plan over a slice."""
+    usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
+    terms = guard_terms_of(plan.bound)
+    ends = {one.name: forbidden_matches(plan, one, events, usable, terms) for one in plan.bound.absent_patterns}
+    return Variables(usable, variable_codes(plan.bound), terms, ends)
 
 
 def forbidden_matches(
@@ -81,9 +70,6 @@ def _stated_matches(
     bound: BoundQuery, absent: AbsentPattern, events: Slice, terms: list[GuardTerm]
 ) -> ForbiddenMatches:
     """Return the matches with what the terms of the query name of them, and of what NOTs inside forbid."""
-    from trellis.operators.patterns.explore import Exploration  # late: it asks for this
-    from trellis.operators.patterns.variables import make_variables
-
     inner, numbers = _bound_alone(bound, absent), {number: own for own, number in enumerate(absent.groups)}
     events = _in_gaps(bound, absent, events)
     events = replace(events, columns={**events.columns, PLACE: pa.array(np.arange(len(events)))})
@@ -227,15 +213,22 @@ def first_end(pattern: s.Pattern, places: Ints, later: Ints, following: Mapping[
 
 def _of_matches(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Ints:
     """Return the ends by the paths of all matches of the pattern."""
-    from trellis.operators.patterns.structure import PatternStructure  # late: it asks for this
-
     inner, events = _bound_alone(bound, absent), _in_gaps(bound, absent, events)
     size = len(events)
     ends = np.full(size, size, np.int64)
-    for part in PatternStructure(pattern_plan(inner), events).all_parts():
+    for part in _ForbiddenParts(pattern_plan(inner), events).all_parts():
         paths = part.paths
         note_first_ends(paths.offsets, paths.successors, paths.events, ends)
     return np.minimum.accumulate(ends[::-1])[::-1].copy()
+
+
+class _ForbiddenParts(GroupParts):
+    """The paths of the matches of a pattern that a NOT forbids."""
+
+    @cached_property
+    def variables(self) -> Variables:
+        """Which events may fill which variable."""
+        return make_variables(self.plan, self.events)
 
 
 def _in_gaps(bound: BoundQuery, absent: AbsentPattern, events: Slice) -> Slice:

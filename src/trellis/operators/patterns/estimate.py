@@ -10,8 +10,8 @@ import numpy as np
 from trellis.errors import TrellisError
 from trellis.events.slice import Groups, Slice
 from trellis.operators.growth import beginning, duration, extrapolated
+from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.explore import Exploration
-from trellis.operators.patterns.variables import make_variables
 from trellis.plan.plan import Plan
 
 SAMPLED = 1 << 16  # events of the largest group that are explored, at most

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from trellis.events.slice import Groups, Slice
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest, NotComparable
+from trellis.operators.patterns.absent import make_variables
+from trellis.operators.patterns.parts import PatternPart
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
-from trellis.operators.patterns.structure import PatternPart
-from trellis.operators.patterns.variables import make_variables
 from trellis.plan.layers import Layer, early_positions, layered, variable_of
 from trellis.plan.plan import Plan
 

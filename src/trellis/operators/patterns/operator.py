@@ -26,8 +26,9 @@ from trellis.operators.bindings import counted_events
 from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
+from trellis.operators.patterns.parts import PatternPart
 from trellis.operators.patterns.paths import BoundVertices
-from trellis.operators.patterns.structure import PatternPart, PatternStructure
+from trellis.operators.patterns.structure import PatternStructure
 from trellis.operators.per_event import EventNumbers, join_rows
 from trellis.operators.sums import SumColumn
 from trellis.operators.trends.operator import TrendOperator, picks_sooner

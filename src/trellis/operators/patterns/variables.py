@@ -8,14 +8,36 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.events.slice import Slice
-from trellis.events.variables import usable_events
+from trellis.events.slice import Ints
+from trellis.kernels.explore.matches import NODE
 from trellis.language.bound import BoundQuery
-from trellis.operators.patterns.absent import ForbiddenMatches, forbidden_matches
-from trellis.plan.plan import Plan
-from trellis.plan.registers import GuardTerm, guard_terms_of
+from trellis.plan.registers import GuardTerm
 
 Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ForbiddenMatches:
+    """Matches of a pattern that a NOT forbids as a whole, by the events at which they begin.
+
+    Attributes
+    ----------
+    begins, ends
+        Their first and last events, or such that a gap holds one of these if it holds one of the matches.
+    nodes, names
+        int64 (nodes, 5): the matches, each with those below it that NOTs inside of it forbid, as trees one after
+        another, see `trellis.kernels.explore.tables`; the first number of each is the place of the name of what it is a
+        match of, or -1. None, where all that counts is where matches begin and end.
+    tuples
+        For each term that compares them with events outside: where the tuples of each node begin, and these; see
+        `trellis.kernels.explore.iterations`.
+    """
+
+    begins: Ints
+    ends: Ints
+    nodes: Ints = field(default_factory=lambda: np.empty((0, NODE), np.int64))
+    names: tuple[str, ...] = ()
+    tuples: Mapping[int, tuple[Ints, Ints]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,14 +63,6 @@ class Variables:
     guard_terms: tuple[GuardTerm, ...]
     ends: Mapping[str, ForbiddenMatches] = field(default_factory=dict)
     in_gap: bool = False
-
-
-def make_variables(plan: Plan, events: Slice) -> Variables:
-    """Return the variables of a plan over a slice."""
-    usable = usable_events(plan.bound, plan.constant, events.columns, len(events))
-    terms = guard_terms_of(plan.bound)
-    ends = {one.name: forbidden_matches(plan, one, events, usable, terms) for one in plan.bound.absent_patterns}
-    return Variables(usable, variable_codes(plan.bound), terms, ends)
 
 
 def variable_codes(bound: BoundQuery) -> dict[str, int]:

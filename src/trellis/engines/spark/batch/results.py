@@ -61,7 +61,7 @@ from trellis.engines.spark.split.rows import output_names, partition_name
 from trellis.engines.spark.split.split import Split, check_numbering, windows_at_once
 from trellis.errors import GroupTooLarge, UsageError
 from trellis.events.clock import Clock
-from trellis.io.outputs import claimed
+from trellis.io.claims import claimed
 from trellis.io.remote import RemoteTarget
 from trellis.io.results import check_format
 from trellis.language.bound import WindowKind

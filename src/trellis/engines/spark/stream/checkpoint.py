@@ -10,8 +10,8 @@ from typing import Any
 
 from trellis.errors import DataError, UsageError
 from trellis.io.durable import write_whole
-from trellis.streams.decisions import StandingQuery
 from trellis.streams.lock import is_unused
+from trellis.streams.query import StandingQuery
 
 ABOUT = "trellis.json"
 

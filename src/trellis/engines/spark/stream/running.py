@@ -40,9 +40,9 @@ from trellis.events.ties import TieCount
 from trellis.language.schema import Schema, with_zones
 from trellis.streams.beginnings import beginnings_of
 from trellis.streams.commit_log import FLUSH
-from trellis.streams.decisions import StandingQuery, check_standing_query
 from trellis.streams.delays import delay_of
 from trellis.streams.early import EARLY, WATERMARK, check_emit
+from trellis.streams.query import StandingQuery, check_standing_query
 from trellis.streams.query_group import QueryGroup, shared_columns
 from trellis.streams.stream_output import (
     BAD,
