@@ -256,7 +256,8 @@ def skipping_case(draw: Any) -> Case:
     """Draw a query with AFTER MATCH."""
     drawn = draw(st.one_of(case(most=7, clauses=False), sequence_case(most=7), fixed_case(most=6)))
     after = s.AfterMatch(draw(st.sampled_from((s.Skip.PAST_LAST, s.Skip.TO_NEXT))), None)
-    return replace(drawn, query=replace(drawn.query, after_match=after, per_event=None))
+    of_results = tuple(item for item in drawn.query.aggregates if not isinstance(item.expression, s.OfEvent))
+    return replace(drawn, query=replace(drawn.query, after_match=after, per_event=None, aggregates=of_results))
 
 
 @pytest.mark.parametrize(
