@@ -302,7 +302,7 @@ def test_results_of_both_engines_answer_alike() -> None:
     from trellis.results.results import Results
 
     questions = {name for name in vars(Results) if not name.startswith("_") and callable(getattr(Results, name))}
-    of_one = {"engine", "events", "operator", "source_table", "tasks"}
+    of_one = {"engine", "events", "operator", "source_table", "split_rows", "tasks"}
     for engine in (LocalResults, SparkResults):
         assert not engine.__abstractmethods__
         assert {name for name in dir(engine) if not name.startswith("_")} - set(dir(Results)) <= of_one

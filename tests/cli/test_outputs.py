@@ -309,8 +309,8 @@ def killed_at(step: int, target: Path, text: str, exchange: bool) -> bool:
     try:
         for name in STEPS:
             setattr(os, name, dying(getattr(os, name)))
-        swap = outputs._exchanged if exchange else lambda *_: False
-        outputs._exchanged = dying(swap)  # type: ignore[assignment]
+        swap = outputs.exchanged if exchange else lambda *_: False
+        outputs.exchanged = dying(swap)  # type: ignore[assignment]
         with claimed(target, overwrite=True) as output, output.replacing() as directory:
             for number in range(2):
                 (directory / f"part-0000{number}.json").write_text(text)

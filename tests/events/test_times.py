@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trellis.errors import UsageError
-from trellis.events.times import ISO, NAIVE, TIMESTAMP, _by_parts, parse_times
+from trellis.events.times import ISO, NAIVE, TIMESTAMP, parse_by_parts, parse_times
 
 UTC = datetime.UTC
 
@@ -108,13 +108,15 @@ def test_the_quick_way_and_the_careful_way_agree(moments: list[datetime.datetime
     for zone, expected in (("", moments), ("Z", [m.replace(tzinfo=UTC) for m in moments])):
         zoned = pc.binary_join_element_wise(texts, zone, "")
         assert parse_times(zoned).to_pylist() == expected
-        assert _by_parts(zoned, ISO).to_pylist() == expected
+        assert parse_by_parts(zoned, ISO).to_pylist() == expected
 
 
 @given(st.text("0123456789-:/.TZ +", max_size=30))
 def test_whatever_is_parsed_is_what_python_reads(text: str) -> None:
     parsed = parse_times(pa.array([text]))[0].as_py()
-    assert _by_parts(pa.array([text.replace("/", "-") if "/" in text and parsed else text]), ISO)[0].as_py() == parsed
+    assert (
+        parse_by_parts(pa.array([text.replace("/", "-") if "/" in text and parsed else text]), ISO)[0].as_py() == parsed
+    )
     if parsed is not None:
         read = datetime.datetime.fromisoformat(text.replace("/", "-"))
         assert parsed == read

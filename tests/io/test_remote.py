@@ -33,8 +33,8 @@ QUERY = trellis.query("PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x REPORT any
 class FailsFirst(RemoteSink):
     """The first attempt of each task fails when all of its file is there."""
 
-    def _write(self, name: str, batches: object) -> None:
-        super()._write(name, batches)  # type: ignore[arg-type]
+    def save(self, name: str, batches: object) -> None:
+        super().save(name, batches)  # type: ignore[arg-type]
         context = TaskContext.get()
         if context is not None and context.attemptNumber() == 0:
             os._exit(1) if context.partitionId() == 0 else 1 / 0

@@ -10,18 +10,18 @@ from tests.profiles import examples
 from trellis.compiled.cases import CASES
 from trellis.errors import QuerySyntaxError
 from trellis.language import syntax as s
-from trellis.language.parser import _built_by_lark, _QueryBuilder
+from trellis.language.parser import parse_by_lark, parse_common
 from trellis.language.printer import to_query_text
-from trellis.language.quick import MOST_TOKENS, parse_quickly
+from trellis.language.quick import MOST_TOKENS
 
 
 def quickly(text: str) -> s.Node | None:
-    return parse_quickly(text, "query", _QueryBuilder(text))
+    return parse_common(text, "query")
 
 
 @pytest.mark.parametrize("text", [case.query for case in CASES])
 def test_common_queries(text: str) -> None:
-    assert repr(quickly(text)) == repr(_built_by_lark(text, "query"))
+    assert repr(quickly(text)) == repr(parse_by_lark(text, "query"))
 
 
 @examples(60)
@@ -30,7 +30,7 @@ def test_queries_of_any_form(query: s.QuerySyntax) -> None:
     text = f"-- one\n{to_query_text(query)} -- two"
     found = quickly(text)
     if found is not None:
-        assert repr(found) == repr(_built_by_lark(text, "query"))
+        assert repr(found) == repr(parse_by_lark(text, "query"))
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_the_rest_is_left_to_lark(text: str) -> None:
     assert quickly(text) is None
     if text.count("(") < MOST_TOKENS:
         with pytest.raises(QuerySyntaxError):
-            _built_by_lark(text, "query")
+            parse_by_lark(text, "query")

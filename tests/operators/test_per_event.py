@@ -18,7 +18,7 @@ from trellis.operators.aggregates import Sum
 from trellis.operators.sums import SumColumn
 from trellis.operators.wide import WideNumbers
 from trellis.results.numbers import exact_columns
-from trellis.results.per_event import _shares
+from trellis.results.per_event import shares_of
 
 ITEMS = (
     "COUNT(*), SHARE, BEGINS, ENDS, COUNT(s), MIN(LENGTH), MAX(LENGTH), AVG(LENGTH), SUM(s.x), AVG(s.y), MIN(s.x), "
@@ -118,7 +118,7 @@ def test_numbers_of_several_words_are_exact(bits: int) -> None:
     ]
     assert text.to_pylist() == [str(number) for number in numbers]
     total = sum(numbers)
-    shares = _shares(wide, np.zeros(len(numbers), np.int64), [total]).to_pylist()
+    shares = shares_of(wide, np.zeros(len(numbers), np.int64), [total]).to_pylist()
     assert shares == [number / total for number in numbers]
 
 

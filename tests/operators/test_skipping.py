@@ -14,7 +14,9 @@ from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case, skipping_case
 from trellis.errors import BindError, ListingRefused, UsageError
-from trellis.operators.skipping import SkippingOperator
+from trellis.operators.joins.operator import JoinOperator
+from trellis.operators.patterns.operator import PatternOperator
+from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.trends.operator import TrendOperator
 from trellis.plan.sizes import Sizes
 
@@ -113,7 +115,8 @@ def test_of_many_results_none_is_found_by_its_rank(monkeypatch: pytest.MonkeyPat
     n = 3_000
     kinds, values = np.array(list("ABC"))[np.arange(n) % 3], np.arange(n) * 37 % 101
     events = pa.table({"t": range(n), "id": range(n), "x": values, "k": kinds})
-    monkeypatch.setattr(SkippingOperator, "_by_ranks", None)
+    for operator in (JoinOperator, PatternOperator, SequenceOperator):
+        monkeypatch.setattr(operator, "at", None)
     query = trellis.query(f"PATTERN {pattern} AFTER MATCH SKIP {skip}")
     found = query.detect(events, time="t", event_id="id", type="k")
     assert found.count() > 0

@@ -121,12 +121,12 @@ def unreadable_text(table: pa.Table, name: str) -> dict[str, object]:
 def _parse(text: Array, pattern: str | None) -> Array:
     """Return the times of texts; without a zone where none of them has one."""
     if pattern is not None:
-        return _by_parts(text, pattern)
+        return parse_by_parts(text, pattern)
     slashed = pc.match_substring_regex(text, SLASHED)
     if pc.any(slashed).as_py():
         text = pc.if_else(slashed, pc.replace_substring(text, "/", "-"), text)
     fast = _by_cast(text)
-    return fast if fast is not None else _by_parts(text, ISO)
+    return fast if fast is not None else parse_by_parts(text, ISO)
 
 
 def _by_cast(text: Array) -> Array | None:
@@ -143,7 +143,7 @@ def _by_cast(text: Array) -> Array | None:
     return None
 
 
-def _by_parts(text: Array, pattern: str) -> Array:
+def parse_by_parts(text: Array, pattern: str) -> Array:
     """Cut each text into year, month, ... by the groups of `pattern`, and compute."""
     struct = pc.extract_regex(text, pattern)
     found = pc.is_valid(struct).to_numpy(zero_copy_only=False)

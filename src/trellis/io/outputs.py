@@ -160,7 +160,7 @@ class OutputTarget(os.PathLike[str]):
             return
         check_replaceable(self.target, self.path)
         try:
-            if _exchanged(following, self.target):
+            if exchanged(following, self.target):
                 os.rename(following, old)
             else:
                 self._rename_aside(following, old)
@@ -377,7 +377,7 @@ def check_files(folder: Path, names: Iterable[str]) -> None:
 # --- System calls -----------------------------------------------------------------------------------------------
 
 
-def _exchanged(one: Path, other: Path) -> bool:
+def exchanged(one: Path, other: Path) -> bool:
     """Let two directories change their names in one step; return whether the system can."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2

@@ -42,11 +42,16 @@ def parse_literal(text: str) -> s.Literal | s.Negative | s.Literals | None:
 
 
 def _built(text: str, start: str) -> s.Node:
-    found = parse_quickly(text, start, _QueryBuilder(text))
-    return _built_by_lark(text, start) if found is None else cast(s.Node, found)
+    found = parse_common(text, start)
+    return parse_by_lark(text, start) if found is None else found
 
 
-def _built_by_lark(text: str, start: str) -> s.Node:
+def parse_common(text: str, start: str) -> s.Node | None:
+    """Parse a text without Lark; None where it is not one that is common and right."""
+    return cast(s.Node | None, parse_quickly(text, start, _QueryBuilder(text)))
+
+
+def parse_by_lark(text: str, start: str) -> s.Node:
     """Parse a text as Lark does, which tells what is wrong with it."""
     try:
         tree = grammar().parse(text, start=start)

@@ -63,11 +63,15 @@ class Sizes:
         Bytes of the columns of reachability that REPORT maximal works on at a time.
     reach_steps
         Words of reachability that may be joined: some ten minutes.
+    returns_steps
+        Steps, in words of reachability, that returns to keys may take however little reachability would.
     direct_rows
         Rows, of 12 bytes, that lay out what flows where when maximal trends are counted: so many are kept, or laid
         out together.
     exact
         Numbers below which sums of doubles are exact.
+    wrapping_bits
+        Bits of numbers up to which their lowest 64 bits and floats tell them, where rounding errors allow it.
     count_events, count_block
         Events of a task from which it pays to count in blocks, and events of a block: a tree of 2**16 has 2 MB.
     divided_events
@@ -112,8 +116,10 @@ class Sizes:
     graph_edges: int = 500_000_000
     reach_bytes: int = 1 << 28
     reach_steps: int = 1 << 41
+    returns_steps: int = 1 << 20
     direct_rows: int = 1 << 25
     exact: float = 2.0**53
+    wrapping_bits: int = 128
     count_events: int = 1 << 19
     count_block: int = 1 << 16
     divided_events: int = 8

@@ -35,13 +35,13 @@ def per_event_table(plan: Plan, maker: RowMaker, numbers: EventNumbers, counts: 
     columns = [*maker.lead(numbers.groups), maker.event_ids(numbers.events)]
     for named, states in zip(plan.bound.aggregates, numbers.states, strict=True):
         if named.output.function == "SHARE":
-            columns.append(_shares(cast(WideNumbers, states), numbers.groups, counts))
+            columns.append(shares_of(cast(WideNumbers, states), numbers.groups, counts))
         else:
             columns += _columns(named.output, states)
     return pa.Table.from_arrays(columns, schema=aggregate_schema(plan.bound))
 
 
-def _shares(states: WideNumbers, groups: Ints, counts: Sequence[int]) -> pa.Array:
+def shares_of(states: WideNumbers, groups: Ints, counts: Sequence[int]) -> pa.Array:
     """Return the numbers divided by those of their groups, each rounded once."""
     return pa.array(nearest_quotients(states, WideNumbers.of(list(counts)).taken(groups)))
 

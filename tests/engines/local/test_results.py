@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,6 @@ import pytest
 
 import trellis
 from tests.compare import plain_rows
-from trellis.engines.local import results as local_results
 from trellis.engines.local.results import LocalResults
 from trellis.errors import ListingRefused, UsageError
 from trellis.operators.contract import ListRequest
@@ -285,7 +285,7 @@ def test_several_files_are_written_at_once(
 ) -> None:
     one, several = tmp_path / "one", tmp_path / "several"
     found(text).write(one, format)
-    monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     found(text, sizes=Sizes(file_rows=7)).write(several, format)
     files = sorted(several.glob("part-*"))
     assert [file.name for file in files] == [f"part-{i:05}.{format}" for i in range(3)]
@@ -299,7 +299,7 @@ def test_several_files_are_written_at_once(
 
 
 def test_where_one_of_several_files_fails_none_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_results, "_usable_threads", lambda threads: threads or 3)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
     trends = found(QUERIES[0], sizes=Sizes(file_rows=7))
     real = trends.batches
 

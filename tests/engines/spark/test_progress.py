@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark import SparkStageInfo
 from pyspark.sql import SparkSession
 
-from trellis.engines.spark.session.progress import JobProgress, _not_skipped, job_progress
+from trellis.engines.spark.session.progress import JobProgress, job_progress, not_skipped
 
 
 def test_the_tasks_of_a_job_are_counted_while_it_runs(spark: SparkSession) -> None:
@@ -36,8 +36,8 @@ def test_the_tasks_of_a_job_are_counted_while_it_runs(spark: SparkSession) -> No
 
 def test_stages_that_spark_skips_are_not_counted() -> None:
     skipped, running, waiting = (SparkStageInfo(i, 0, "", 4, active, 0, 0) for i, active in enumerate((0, 2, 0)))
-    assert _not_skipped([skipped, running, waiting]) == [running, waiting]
-    assert _not_skipped([waiting]) == [waiting]
+    assert not_skipped([skipped, running, waiting]) == [running, waiting]
+    assert not_skipped([waiting]) == [waiting]
 
 
 def test_progress_in_a_line() -> None:

@@ -58,10 +58,6 @@ def test_cores(master: str, cores: int) -> None:
     assert module.local_cores(master) == cores
 
 
-def no_java(monkeypatch: pytest.MonkeyPatch, *homes: Path) -> None:
-    monkeypatch.setattr(module, "_java_homes", lambda: iter(homes))
-
-
 def java(home: Path, version: str) -> Path:
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
@@ -70,20 +66,17 @@ def java(home: Path, version: str) -> Path:
     return home
 
 
-def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    no_java(monkeypatch, tmp_path / "nothing")
+def test_no_java(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Spark needs Java 17 or newer, and none was found") as caught:
-        find_java()
+        find_java([tmp_path / "nothing"])
     assert "apt-get install openjdk-17-jre-headless" in str(caught.value)
 
 
-def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_old_java_is_passed_over(tmp_path: Path) -> None:
     old, new = java(tmp_path / "old", "1.8.0_392"), java(tmp_path / "new", "21.0.1")
-    no_java(monkeypatch, old)
     with pytest.raises(UsageError, match="only Java 8 was found"):
-        find_java()
-    no_java(monkeypatch, old, new)
-    assert find_java() == new
+        find_java([old])
+    assert find_java([old, new]) == new
 
 
 def test_the_remembered_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

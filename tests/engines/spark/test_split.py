@@ -18,7 +18,7 @@ from pyspark.sql import functions as f
 import trellis
 from trellis.engines.local.results import LocalResults
 from trellis.engines.spark.batch.results import SparkResults
-from trellis.engines.spark.split.split import _windows as split_windows
+from trellis.engines.spark.split.split import window_numbers
 from trellis.errors import TrellisError, UsageError
 from trellis.events.clock import Clock
 from trellis.events.tables import schema_of
@@ -160,7 +160,7 @@ def test_overlapping_windows_hardly_multiply_what_is_shuffled(
     table = pa.table({"ts": range(n), "id": range(n), "g": [i % 2 for i in range(n)], "x": [i % 7 for i in range(n)]})
     text = f"PATTERN E+ s[] WHERE {partition}s[i].x > s[i-1].x WITHIN {size} SLIDE {slide}"
     trends = trellis.query(text).detect(spark.createDataFrame(table), event_id="id")
-    factor = trends._lazy().rows.count() / n
+    factor = trends.split_rows().rows.count() / n
     told = re.search(r"each event ([\d.]+) times", trends.describe()["shuffle"])
     assert factor == pytest.approx(float(told[1]) if told else 1.0, abs=0.01)
     assert factor < 1.2
@@ -195,7 +195,7 @@ def test_windows_over_doubles_are_those_of_the_clock(spark: SparkSession, size: 
     bounds = bounds[np.abs(bounds) < 1e307]
     times = np.concatenate([bounds, np.nextafter(bounds, -np.inf), np.nextafter(bounds, np.inf)])
     frame = spark.createDataFrame(pa.table({"t": times}))
-    first, last = (column.alias(name) for name, column in zip("fl", split_windows(f.col("t"), clock), strict=True))
+    first, last = (column.alias(name) for name, column in zip("fl", window_numbers(f.col("t"), clock), strict=True))
     found = frame.select("t", first, last).toArrow()
     for name, wanted in zip("fl", clock.windows(found["t"].to_numpy()), strict=True):
         assert found[name].to_pylist() == wanted.tolist()

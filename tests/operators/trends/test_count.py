@@ -103,11 +103,8 @@ def naive(table: pa.Table, may_follow: object, lo: int, hi: int, every: bool) ->
 
 def exactly(counter: Counter) -> list[int]:
     """Count with primes, however small the numbers are, and with 64 bits and floats."""
-    counter = sized(counter, Sizes(exact=1.0))
-    wrapped = counter.counts()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Counter, "_most_wrapping_bits", 0)
-        assert counter.counts() == wrapped
+    wrapped = sized(counter, Sizes(exact=1.0)).counts()
+    assert sized(counter, Sizes(exact=1.0, wrapping_bits=0)).counts() == wrapped
     return wrapped
 
 

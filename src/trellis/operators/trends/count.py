@@ -218,7 +218,7 @@ class Counter:
         if self.restricted:
             return 0
         largest = int((self.tasks.hi - self.tasks.lo).max(initial=1))
-        return 62 + max(0, 51 - 2 * (largest + 1).bit_length())
+        return min(62 + max(0, 51 - 2 * (largest + 1).bit_length()), self.sizes.wrapping_bits)
 
     def _wrapped(self, groups: NDArray[np.int64]) -> list[int] | None:
         """Return exact numbers of trends from the lowest 64 bits of tasks and from floats; None if too little."""

@@ -18,9 +18,9 @@ from trellis.kernels.maximal.bisection import rank_codes
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends.key_partitions import Flags, KeyPartitions, Places, arrange, runs_of
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import USUAL, Sizes
 
 Edges = tuple[Ints, NDArray[np.int32]]
-FEW = 1 << 20
 STEP = 4  # what one step of a return to a key takes, in words of reachability
 NONE = np.empty(0, np.int32)
 
@@ -51,8 +51,8 @@ class DirectEdges:
     transitive as it is written, it has to be so on these events.
     """
 
-    def __init__(self, events: Slice, adjacency: Adjacency) -> None:
-        self.events, self.adjacency = events, adjacency
+    def __init__(self, events: Slice, adjacency: Adjacency, sizes: Sizes = USUAL) -> None:
+        self.events, self.adjacency, self._sizes = events, adjacency, sizes
         self._inequalities = [pair for order in adjacency.orders for pair in _inequalities(order)]
         self._differ = list(zip(adjacency.differ_next, adjacency.differ_prev, strict=True))
         self._takes, self._gives = self._able()
@@ -167,7 +167,7 @@ class DirectEdges:
         begins, ends = self._runs_of_key(after, events.until)
         words = int((events.until - np.arange(len(events))).max(initial=0)) // 64
         steps = equality.steps(self._tiles, *self._keys[1:])
-        return steps * STEP <= max(FEW, int((ends - begins).sum()) * (words + STEP))
+        return steps * STEP <= max(self._sizes.returns_steps, int((ends - begins).sum()) * (words + STEP))
 
     # --- Edges ----------------------------------------------------------------------------------------------------
 
@@ -266,7 +266,7 @@ def find_direct(plan: Plan, events: Slice) -> DirectEdges | None:
     """Return the direct successors of a slice, still to be found, or None where a plan does not ask for them."""
     if plan.bound.report is not Report.MAXIMAL or plan.bound.select is not Select.ANY:
         return None
-    return DirectEdges(events, encode(plan.adjacent, events.columns, events.usable))
+    return DirectEdges(events, encode(plan.adjacent, events.columns, events.usable), plan.sizes)
 
 
 def _inequalities(order: Order) -> Iterator[tuple[Ints, Ints]]:

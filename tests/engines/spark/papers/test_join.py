@@ -179,14 +179,14 @@ def test_every_index_is_that_of_the_kernels(spark: SparkSession, op: str, compar
 def compare_indexes(spark: SparkSession, condition: str) -> None:
     """Compare vertices, edges, starts and ends of each group, as Spark and as the kernels build them."""
     trends = joined(spark, f"PATTERN E+ s[] WHERE [g] AND {condition} WITHIN 12 SLIDE 12", 40)
-    found = index_on_spark(trends._lazy()).toArrow().sort_by("event")
+    found = index_on_spark(trends.split_rows()).toArrow().sort_by("event")
     group_of = found["event"].to_numpy() >> 32
     assert len(np.unique(group_of)) > 5
     for group in np.unique(group_of).tolist():
         rows = found.filter(pa.array(group_of == group))
         graph = graph_of(TrendOperator(trends.plan, make_slice(trends.plan, rows)))
         base = group << 32
-        wanted = graph.rows(rows.select(trends._lazy().rows.columns), NextNumbers(base, base, group))
+        wanted = graph.rows(rows.select(trends.split_rows().rows.columns), NextNumbers(base, base, group))
         assert [described(row, base + (1 << 32)) for row in rows.to_pylist()] == [
             described(row, base + len(graph)) for row in wanted.to_pylist()
         ]

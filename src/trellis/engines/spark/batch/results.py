@@ -147,7 +147,7 @@ class SparkResults(Results):
     def _scan(self, plan: Plan, counting: bool = False) -> Scan:
         return scan(plan, self._events, self.options.drops_bad_rows, self._length, counting)
 
-    def _lazy(self, plan: Plan | None = None) -> Split:
+    def split_rows(self, plan: Plan | None = None) -> Split:
         """Return the rows of a plan for a frame that users run."""
         return lazy_split(plan or self.plan, self._events, self.options.drops_bad_rows, self._length)
 
@@ -191,7 +191,7 @@ class SparkResults(Results):
 
     def _count_groups(self) -> GroupCounts:
         """Count windows and partitions by jobs of their own: there were too many for the tasks to report."""
-        rows = self._lazy()
+        rows = self.split_rows()
         parts = [f.col(partition_name(i)) for i in range(len(self.plan.bound.partition))]
         with in_driver():
             windows = rows.windows().distinct().count() if self.plan.bound.window.kind is WindowKind.SLIDING else 1
@@ -270,7 +270,7 @@ class SparkResults(Results):
     def _frame(self, what: str, schema: pa.Schema, plan: Plan | None = None, rows: Split | None = None) -> DataFrame:
         """Return a lazy frame of what the operators give, in columns with the names of `output_names`."""
         plan = plan or self.plan
-        rows = rows or self._lazy(plan)
+        rows = rows or self.split_rows(plan)
         return rows.grouped().mapInArrow(self._lazy_work(plan, what), from_arrow_schema(inside_schema(schema)))
 
     def _lazy_work(self, plan: Plan, what: str) -> Work:
@@ -300,7 +300,7 @@ class SparkResults(Results):
             read = other._scan(other.plan)
             return fitted(read.collect(frame(read.split, True)), schema)
 
-        return ResultTable(collect, lambda: frame(other._lazy(), False).toDF(*schema.names))
+        return ResultTable(collect, lambda: frame(other.split_rows(), False).toDF(*schema.names))
 
     def _selected_events(self, rows: Split, in_order: bool) -> DataFrame:
         """Return one row for each event of the trends that ORDER BY, LIMIT and OFFSET leave, in their order."""
@@ -316,7 +316,7 @@ class SparkResults(Results):
         """Return the results as a lazy Spark data frame: see `Results.to_spark`."""
         if self.plan.bound.aggregates:
             return self.aggregates().to_spark()
-        return self._rows(self._lazy(), in_order=False).toDF(*self.schema.names)
+        return self._rows(self.split_rows(), in_order=False).toDF(*self.schema.names)
 
     def _rows(self, rows: Split, in_order: bool, what: str = "list", schema: pa.Schema | None = None) -> DataFrame:
         """Return the listed rows in columns that have no names yet, in the order of the result if it matters."""

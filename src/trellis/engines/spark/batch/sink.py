@@ -67,7 +67,7 @@ class Sink:
         name = self.name_of(place)
         try:
             if counted.peek():
-                self._write(name, counted)
+                self.save(name, counted)
         except BaseException as problem:
             with suppress(OSError):
                 self._remove(name)
@@ -81,7 +81,8 @@ class Sink:
         """Return a name that no other attempt has."""
         return f"{place:05d}-{uuid.uuid4().hex}.{self.format}"
 
-    def _write(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
+    def save(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write a file."""
         write_file(batches, self.schema, Path(self.directory) / name, self.format, self.raw_csv)
 
     def _remove(self, name: str) -> None:
@@ -122,7 +123,8 @@ class RemoteSink(Sink):
         """Return a name that no other attempt has, and that tells the run."""
         return f"part-{place:05d}-{self.run}-{uuid.uuid4().hex[:8]}.{self.format}"
 
-    def _write(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
+    def save(self, name: str, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write a file."""
         system, directory = storage_of(self.directory)
         with system.open_output_stream(f"{directory}/{name}") as stream:
             write_file(batches, self.schema, stream, self.format, self.raw_csv)
@@ -137,7 +139,7 @@ class RemoteSink(Sink):
         names = [file.name for file in sorted(files, key=lambda file: (file.place, file.name))]
         if not names:
             names = [self.name_of(0)]
-            self._write(names[0], [])
+            self.save(names[0], [])
         return names
 
 

@@ -95,7 +95,7 @@ class JoinedResults(SparkResults):
     def _join(self, plan: Plan) -> JoinedPaths:
         if plan.columns not in self._joined:
             self._refuse_too_many_paths()
-            rows = self._lazy(plan)
+            rows = self.split_rows(plan)
             if self._construction == SPARK:
                 rows = lazy_split(plan, self._events, self.options.drops_bad_rows, 1)
             self._joined[plan.columns] = JoinedPaths(rows, self._construction, self.most_edges)

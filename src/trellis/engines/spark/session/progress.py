@@ -45,13 +45,13 @@ def job_progress(session: SparkSession) -> JobProgress | None:
     numbers = sorted({stage for job in jobs if job is not None for stage in job.stageIds})
     if not numbers:
         return None
-    infos = _not_skipped([info for info in map(tracker.getStageInfo, numbers) if info is not None])
+    infos = not_skipped([info for info in map(tracker.getStageInfo, numbers) if info is not None])
     done = sum(1 for info in infos if info.numTasks and info.numCompletedTasks >= info.numTasks)
     tasks, tasks_done = sum(info.numTasks for info in infos), sum(info.numCompletedTasks for info in infos)
     return JobProgress(len(infos), done, tasks, tasks_done)
 
 
-def _not_skipped(infos: list[SparkStageInfo]) -> list[SparkStageInfo]:
+def not_skipped(infos: list[SparkStageInfo]) -> list[SparkStageInfo]:
     """Return the stages but those that Spark skips, since it has their output: nothing of them has run."""
     ran = [info.numActiveTasks + info.numCompletedTasks > 0 for info in infos]
     last = max((i for i, has_run in enumerate(ran) if has_run), default=0)

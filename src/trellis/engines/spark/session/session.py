@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -229,11 +229,14 @@ def _limits() -> Iterator[int]:
 # --- Java -------------------------------------------------------------------------------------------------------
 
 
-def find_java() -> Path:
+def find_java(homes: Iterable[Path] | None = None) -> Path:
     """Return the home of a Java that Spark can run on.
 
-    `JAVA_HOME` comes first, then the one that the set-up script remembered beside this Python, then the PATH, then
-    `/usr/lib/jvm`.
+    Parameters
+    ----------
+    homes
+        Where one may be. By default `JAVA_HOME` comes first, then the one that the set-up script remembered beside this
+        Python, then the PATH, then `/usr/lib/jvm`.
 
     Raises
     ------
@@ -241,7 +244,7 @@ def find_java() -> Path:
         If none is new enough.
     """
     too_old: list[int] = []
-    for home in _java_homes():
+    for home in _java_homes() if homes is None else homes:
         version = _java_version(home)
         if version is not None and version >= OLDEST_JAVA:
             return home

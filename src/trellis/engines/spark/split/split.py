@@ -82,7 +82,7 @@ class Split:
     def windows(self) -> DataFrame:
         """Return the number of the window, for each event and window that holds it."""
         bound = self.plan.bound
-        first, last = _windows(f.col(TIME), Clock(bound.window, bound.known_schema.time_type))
+        first, last = window_numbers(f.col(TIME), Clock(bound.window, bound.known_schema.time_type))
         return self.single.select(f.explode(f.sequence(first, last)).alias(WINDOW_BATCH))
 
     def grouped(self) -> DataFrame:
@@ -138,7 +138,7 @@ def split(
     )
     if bound.window.kind is WindowKind.SLIDING:
         clock = Clock(bound.window, schema.time_type)
-        first, last = _windows(f.col(TIME), clock)
+        first, last = window_numbers(f.col(TIME), clock)
         if length > 1 or clock.overlaps:
             first, last = (_floor_division(number, _long(length)) for number in (first, last))
             rows = single.withColumn(WINDOW_BATCH, f.explode(f.sequence(first, last)))
@@ -294,7 +294,7 @@ def time_number(column: Column, bound: BoundQuery) -> Column:
     return number
 
 
-def _windows(time: Column, clock: Clock) -> tuple[Column, Column]:
+def window_numbers(time: Column, clock: Clock) -> tuple[Column, Column]:
     """Return the first and the last number of the windows that hold a time; raise where `Clock.windows` does."""
     if clock.doubles is not None:
         first, last = _double_windows(time, clock.doubles)
