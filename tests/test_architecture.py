@@ -336,6 +336,23 @@ def test_nothing_writes_into_the_attributes_of_another_object() -> None:
                 assert "__dict__" not in ast.unparse(node.value), f"{shown(path)}: {ast.unparse(node)}"
 
 
+# What can be taken and joined in operators, besides results: one column of numbers each, nothing ragged.
+COLUMNS_OF_NUMBERS = {"SumColumn", "WideNumbers"}
+
+
+def test_one_ragged_batch_carries_results() -> None:
+    """`PathBatch` is the one class of operators, papers and results that results are taken from and joined in."""
+    found = {
+        node.name
+        for path in of_room("operators", "papers", "make", "results", "archive")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ClassDef)
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name in ("concat", "take", "pieces", "concatenate")
+    }
+    assert found == {"PathBatch"} | COLUMNS_OF_NUMBERS
+
+
 # --- No dead code -----------------------------------------------------------------------------------------------
 
 # What only users, tests of a whole, or benchmarks call.

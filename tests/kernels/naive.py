@@ -141,3 +141,45 @@ def core(near: Sequence[Sequence[int]], least: int) -> set[int]:
     while any(len(left & {*near[v]}) < least for v in left):
         left = {v for v in left if len(left & {*near[v]}) >= least}
     return left
+
+
+# --- DEBS 2016 --------------------------------------------------------------------------------------------------
+
+
+def best_posts(items: Sequence[tuple[int, int, bool]], k: int) -> list[tuple[int, list[tuple[int, int]]]]:
+    """The best posts with their scores after each hour's item (hour, post, whether it is the post itself), on a change.
+
+    An item is worth 10, and 1 less for each day; of equal scores the newer post comes first, then the last commented.
+    """
+    found: list[tuple[int, list[tuple[int, int]]]] = []
+    for n, (now, *_) in enumerate(items, 1):
+        worth = {p: sum(10 - (now - hour) // 24 for hour, q, _ in items[:n] if p == q) for _, p, _ in items[:n]}
+        begun = {p: hour for hour, p, is_post in items[:n] if is_post}
+        last = {p: max((hour for hour, q, own in items[:n] if p == q and not own), default=-1) for p in worth}
+        best = sorted(worth, key=lambda p: (worth[p], begun[p], last[p], p), reverse=True)[:k]
+        if not found or [p for p, _ in found[-1][1]] != best:
+            found.append((now, [(p, worth[p]) for p in best]))
+    return found
+
+
+def best_comments(
+    comments: Sequence[str], likes: Sequence[tuple[int, int, int]], friends: Sequence[tuple[int, int]], k: int
+) -> list[tuple[int, list[str]]]:
+    """The comments that the largest cliques of friends like, after each second's like (second, user, comment)."""
+    found: list[tuple[int, list[str]]] = []
+    for n, (now, *_) in enumerate(likes, 1):
+        fans = [{user for _, user, liked in likes[:n] if liked == c} for c in range(len(comments))]
+        sizes = [max(len(s) for s in _subsets(users) if _is_clique(s, friends)) for users in fans]
+        best = sorted((-size, comments[c]) for c, size in enumerate(sizes) if size)[:k]
+        texts = [text for _, text in best] + ["-"] * (k - len(best))
+        if not found or found[-1][1] != texts:
+            found.append((now, texts))
+    return found
+
+
+def _subsets(users: set[int]) -> list[tuple[int, ...]]:
+    return [some for size in range(len(users) + 1) for some in combinations(sorted(users), size)]
+
+
+def _is_clique(users: Sequence[int], friends: Sequence[tuple[int, int]]) -> bool:
+    return all((a, b) in friends or (b, a) in friends for a, b in combinations(users, 2))

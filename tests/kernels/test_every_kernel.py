@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import trellis.kernels
-from tests.kernels import test_compiled_patterns
+from tests.kernels import test_compiled_patterns, test_debs2016
 from trellis.operators.joins.best import BestMatches
 from trellis.operators.joins.counting import JoinCounter
 from trellis.operators.joins.structure import JoinStructure
 from trellis.operators.patterns.explore import Exploration
+from trellis.papers.debs2016 import Communities, Posts
 
 ROOT = Path(trellis.kernels.__file__).parent
 SOURCE = ROOT.parent
@@ -32,8 +33,8 @@ BY_TABLES = {
     "list_matches": JoinStructure,
     "report_groups": Exploration,
 }
-# Those that are a whole query of the DEBS 2016 challenge: `tests/papers/debs2016/oracle.py` recomputes it.
-WHOLE_QUERIES = {"run_posts", "run_communities"}
+# Those that are a whole query of the DEBS 2016 challenge: `test_debs2016` asks the classes that make their state.
+WHOLE_QUERIES = {"run_posts": Posts, "run_communities": Communities}
 
 
 def module_of(path: Path) -> str:
@@ -97,6 +98,12 @@ def test_every_public_kernel_is_compared_with_a_naive_version() -> None:
 def test_kernels_of_tables_are_asked_by_the_plain_classes_that_make_these(name: str) -> None:
     assert f"{name}(" in inspect.getsource(BY_TABLES[name])
     assert f"`{name}`" in inspect.getsource(test_compiled_patterns)
+
+
+@pytest.mark.parametrize("name", WHOLE_QUERIES)
+def test_kernels_of_whole_queries_are_asked_by_the_classes_that_make_their_state(name: str) -> None:
+    assert f"{name}(" in inspect.getsource(WHOLE_QUERIES[name])
+    assert f"`{name}`" in inspect.getsource(test_debs2016)
 
 
 def test_there_is_one_binary_search() -> None:

@@ -76,6 +76,26 @@ def test_results_are_taken_joined_and_cut(results: list[Result], data: st.DataOb
     assert all(len(piece) == 1 or 0 < len(piece.positions) <= most for piece in pieces)
 
 
+@given(EQUALLY_LONG, RESULTS, st.data())
+def test_tables_are_taken_joined_and_cut_as_others(
+    even: list[Result], others: list[Result], data: st.DataObject
+) -> None:
+    rows = data.draw(st.lists(st.integers(0, len(even) - 1), max_size=8)) if even else []
+    some = table(even).take(np.array(rows, np.int64))
+    assert some.table is not None
+    assert plain(some) == [even[row] for row in rows]
+    assert plain(PathBatch.concat([table(even), ragged(others), some])) == [*even, *others, *plain(some)]
+    assert [one for piece in table(even).pieces(7) for one in plain(piece)] == even
+
+
+@given(RESULTS.filter(bool))
+def test_one_result_is_a_batch_too(results: list[Result]) -> None:
+    ones = [ragged([one]) for one in results]
+    assert plain(PathBatch.concat(ones)) == results
+    assert [plain(ragged(results).take(np.array([row]))) for row in range(len(results))] == [[one] for one in results]
+    assert PathBatch.concat(ones[:1]) is ones[0]
+
+
 @given(RESULTS)
 def test_the_compact_form_shares_all_that_it_can(results: list[Result]) -> None:
     batch = ragged(results).compacted()
@@ -125,3 +145,4 @@ def test_nothing_is_a_batch_too() -> None:
     none = PathBatch.concat([])
     assert len(none) == len(none.ranks) == len(none.positions) == 0
     assert list(none.pieces(3)) == []
+    assert len(none.take(np.empty(0, np.int64))) == len(none.compacted()) == len(table([])) == 0

@@ -190,7 +190,8 @@ class PathBatch:
     # --- Other batches ----------------------------------------------------------------------------------------
 
     def take(self, rows: Ints) -> PathBatch:
-        """Return some results, in the order in which they are named."""
+        """Return some results, in the order in which they are named: of any but the compact form."""
+        assert self.shared is None
         if self.table is not None:
             return PathBatch.of_table(self.table[:, rows], lambda: (self.ranks[rows], self.groups[rows]))
         begins = self.offsets[:-1].astype(np.int64)[rows]
