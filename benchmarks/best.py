@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numba
@@ -20,7 +21,9 @@ KEYS = {
     "greatest value, then length": "MAX(s.price), LENGTH DESC",
     "mean": "AVG(s.price) DESC",
 }
+WIDE_KEYS = ("SUM(s.price) DESC", "AVG(s.price) DESC", "LAST(s).price - FIRST(s).price DESC, LENGTH")
 BOUND = 10**9
+INDEX_TIMES = 10  # the best on the index may take beside counting all
 MEAN_TIMES = 10  # the best by a mean may take beside those by a sum
 
 
@@ -28,6 +31,7 @@ def run(quick: bool) -> list[Table]:
     return [
         _beside_sorting(40 if quick else 120, quick),
         _beyond_listing(300 if quick else 4_000, quick),
+        *(_by_index(n, quick) for n in ((300,) if quick else (10_000, 100_000))),
         _of_joins(300 if quick else 5_000, quick),
     ]
 
@@ -55,6 +59,23 @@ def _beyond_listing(n: int, quick: bool) -> Table:
     ]
     digits = len(str(detected("length", table).count())) - 1
     return Table(f"More than 10^{digits} trends, of {n:,} prices", rows, ["Edges and counts are there already."])
+
+
+def _by_index(n: int, quick: bool) -> Table:
+    """Time the best by keys of several words, of one window whose edges are not listed, beside counting it."""
+    table = prices(n)
+
+    def asked(order: str = "") -> Any:
+        return trellis.query(f"{RISING}{order}").detect(table, event_id="id", max_trends=BOUND)
+
+    count = best_of("count", lambda t: t.count(), given=asked, quick=quick)
+    rows = []
+    for key in WIDE_KEYS:
+        given = partial(asked, f" ORDER BY {key} LIMIT 10")
+        ours = best_of(key, lambda t: t.to_arrow(), given=given, quick=quick)
+        target = at_most(INDEX_TIMES, "times as long as counting", ours.cpu / count.cpu)
+        rows.append(Row(f"best 10 by {key}", ours, peers=[Peer("count", count)], targets=[target]))
+    return Table(f"{n:,} prices in one window, from events on", rows)
 
 
 def _of_joins(n: int, quick: bool) -> Table:

@@ -55,12 +55,13 @@ def can_be_searched(bound: BoundQuery) -> bool:
     """Return whether the first results by the keys of ORDER BY can be found without the others, as far as these tell.
 
     The keys must add up along a trend (its length, a sum), or be attributes of its first, last or n-th event, or the
-    gain from the first to the last; the only key may be any arithmetic of both ends (`is_of_ends`). A mean, or a least
+    gain from the first to the last; the first key may be any arithmetic of both ends (`is_of_ends`). A mean, or a least
     or greatest value can only be the last key, the latter also the first. Values can prevent it all the same: infinite
-    ones, or sums of doubles that are rounded before another key.
+    ones, or very many trends that are equal by a sum of doubles, which is rounded, before another key.
     """
     keys = [o.output for o in bound.order_by if o.output.kind is not OutputKind.CONSTANT]
-    return (len(keys) == 1 and is_of_ends(keys[0])) or adds_up(bound)
+    of_ends = bool(keys) and is_of_ends(keys[0]) and all(map(_adds_up, keys[1:-1]))
+    return (of_ends and (len(keys) == 1 or _adds_up(keys[-1]) or is_extreme(keys[-1]))) or adds_up(bound)
 
 
 def adds_up(bound: BoundQuery) -> bool:

@@ -114,32 +114,39 @@ def test_words_hold_numbers_of_any_size() -> None:
     assert twos == 0
 
 
+@pytest.mark.parametrize("words", [1, 2])
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("every", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_best_suffixes_by_the_index_and_all_that_tie(seed: int, every: bool, sign: int) -> None:
+def test_best_suffixes_by_the_index_and_all_that_tie(seed: int, every: bool, sign: int, words: int) -> None:
     (window, graph), n = random_window(seed, 10, every), 10
-    each, last = np.random.default_rng(seed).integers(-2, 3, (2, n))
-    last[:] = 0
+    high, low = np.random.default_rng(seed).integers(-2, 3, (2, n)).tolist()
+    numbers = low if words == 1 else [(h << nodes.WORD - 1) + x for h, x in zip(high, low, strict=True)]
+    each, last = np.empty((n, words), np.int64), np.zeros((n, words), np.int64)
+    parts = np.array([x >> 64 for x in numbers]), np.array([x % 2**64 for x in numbers], np.uint64)
+    nodes.words_of(*parts, np.zeros(n, int), each)
+    compared = np.array([nodes.HIGH, nodes.LOW][:words]), np.full(words, sign)
     behind = [naive.paths_of_task(graph, x, n, single=True, every=every) for x in range(n)]
 
     def value(path: naive.Path) -> int:
-        return sign * int(each[list(path)].sum())
+        return sign * sum(numbers[x] for x in path)
 
-    best = suffixes.best_suffixes(window, each, last, sign)
-    assert best[:, 0].tolist() == [sign * max(map(value, paths)) for paths in behind]
+    best = suffixes.best_suffixes(window, each, last, *compared)
+    found = [sum(int(word) << nodes.WORD * (words - 1 - i) for i, word in enumerate(row[:-1])) for row in best]
+    assert found == [sign * max(map(value, paths)) for paths in behind]
     counts = suffixes.suffix_counts(window)
     assert counts.tolist() == [len(paths) for paths in behind]
     starts = np.flatnonzero(window.starts)
     equal = [p for x in starts for p in behind[x] if value(p) == max(map(value, behind[x]))]
-    events, ends, found = tied.tied_paths(window, each, best, sign, starts, 1000, 1 << 30)
-    assert naive.ragged(events, ends[:found]) == equal
-    assert naive.ragged(*tied.tied_paths(window, each, best, sign, starts, 2, 1 << 30)[:2]) == equal[:2]
-    assert tied.tied_paths(window, each, best, sign, starts, 1000, 3)[2] == tied.TOO_LONG
+    given = window, each, best, *compared, starts
+    events, ends, number = tied.tied_paths(*given, 1000, 1 << 30)
+    assert naive.ragged(events, ends[:number]) == equal
+    assert naive.ragged(*tied.tied_paths(*given, 2, 1 << 30)[:2]) == equal[:2]
+    assert tied.tied_paths(*given, 1000, 3)[2] == tied.TOO_LONG
     in_order = naive.paths_of_task(graph, 0, n, every=every)
     some = in_order[::2]
-    given = np.array([x for p in some for x in p], np.int32), np.cumsum([len(p) for p in some])
-    assert tied.ranks_by_index(window, counts, *given).tolist() == [*range(0, len(in_order), 2)]
+    paths = np.array([x for p in some for x in p], np.int32), np.cumsum([len(p) for p in some])
+    assert tied.ranks_by_index(window, counts, *paths).tolist() == [*range(0, len(in_order), 2)]
 
 
 @pytest.mark.parametrize("skip", range(4))

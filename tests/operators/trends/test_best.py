@@ -298,7 +298,9 @@ def test_without_a_list_of_edges_other_keys_are_not_searched() -> None:
 ENDS = [
     "LENGTH", "LAST(s).x / FIRST(s).x", "(LAST(s).x - FIRST(s).x) / FIRST(s).x * 100", "LAST(s).w * FIRST(s).w",
     "FIRST(s).x / LAST(s).p", "-LAST(s).w + FIRST(s).w", "LAST(s).x * 0.1 + 3", "LAST(s).w - FIRST(s).v", "LAST(s).g",
-    "FIRST(s).w", "LAST(s).w / FIRST(s).p",
+    "FIRST(s).w", "LAST(s).w / FIRST(s).p", "LAST(s).x / FIRST(s).p, LENGTH", "LAST(s).x - FIRST(s).x, SUM(s.x)",
+    "LAST(s).w * FIRST(s).w DESC, MAX(s.p)", "FIRST(s).w - LAST(s).w, LAST(s).x", "SUM(s.x), LENGTH", "SUM(s.x)",
+    "SUM(s.x) DESC, LAST(s).x - FIRST(s).x", "LENGTH, SUM(s.x), SUM(s.p)", "AVG(s.x)",
 ]  # fmt: skip
 RELATIONS = [
     "s[i].x > s[i-1].x", "[g] AND s[i].x >= s[i-1].x", "s[i].x > s[i-1].x AND s[i].x < s[i-1].x + 4",
@@ -342,6 +344,23 @@ def test_the_best_by_index_are_those_that_sorting_gives(key: str, searched: list
         assert found == listed, parts
     assert len(searched) > 8
     assert -1 not in searched
+
+
+@pytest.mark.parametrize(
+    "key", ["LAST(s).x / FIRST(s).p DESC", "LAST(s).x / FIRST(s).w", "LAST(s).x - FIRST(s).x, LENGTH DESC"]
+)
+@pytest.mark.parametrize("spans", ["WITHIN 12 SLIDE 4", "WITHIN 6"])
+def test_keys_of_both_ends_in_many_groups(key: str, spans: str, searched: list[int]) -> None:
+    rng = random.Random(key)
+    table = ends_table(rng, 1200)
+    text = f"PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x {spans} ORDER BY {key} LIMIT 3 PER WINDOW OFFSET 1"
+    found, listed = (
+        plain_rows(trellis.query(text).detect(table, event_id="id", sizes=sizes).to_arrow().to_pylist())
+        for sizes in (SEARCHING, LISTING)
+    )
+    assert found == listed
+    assert len(searched) == 1
+    assert searched[0] >= len(found)
 
 
 def test_a_key_that_overflows_is_told() -> None:

@@ -136,6 +136,17 @@ def join(table, at, other, row, kinds):
 
 
 @njit(cache=True, nogil=True)
+def take_off(table, at, other, row, kinds):
+    """Take the value `other[row]`, of words that add up, off `table[at]`."""
+    for w in range(kinds.shape[0] - 1, -1, -1):
+        total = table[at, w] - other[row, w]
+        if kinds[w] == LOW:
+            table[at, w - 1] += total >> WORD
+            total &= MASK
+        table[at, w] = total
+
+
+@njit(cache=True, nogil=True)
 def order_of(table, at, other, row, signs):
     """Return 1 where the value `table[at]` is better than `other[row]`, -1 where it is worse, 0 where it is equal."""
     for w in range(signs.shape[0]):

@@ -5,24 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.arrays import grown, saturating_sum
+from trellis.kernels.best.nodes import copy, order_of, take_off
 from trellis.kernels.best.search import END, NOWHERE
-from trellis.kernels.best.suffixes import NOTHING
 from trellis.kernels.jit import njit
 
 SHIFT = 8  # events of a block, as a power of two
+NOTHING = -(1 << 63)  # in place of a value that there is not
 TOO_LONG = -1  # in place of a number of paths
 LARGEST = np.uint64(2**63 - 1)
 
 
 @njit(cache=True, nogil=True)
-def tied_paths(window, each, best, sign, starts, most, steps):
+def tied_paths(window, each, best, kinds, signs, starts, most, steps):
     """List, in the order of ranks, the paths from each start that are the best from there: `most` of them.
 
     Parameters
     ----------
-    window, each, sign
+    window, each, kinds, signs
         As for `best_suffixes`.
-    best : int64 (events, 2)
+    best : int64 (events, words + 1)
         What it returned.
     starts : int64 (starts,)
         Events, in rising order.
@@ -39,23 +40,24 @@ def tied_paths(window, each, best, sign, starts, most, steps):
         How many there are; `TOO_LONG` if more events would have to be looked at.
     """
     later, place, firsts, lasts = window.later, window.place, window.firsts, window.lasts
-    n = place.shape[0]
-    tops = np.full((n >> SHIFT) + 1, NOTHING, np.int64)  # the best value of each block
+    n, width, sign = place.shape[0], kinds.shape[0], signs[0]
+    tops = np.full((n >> SHIFT) + 1, NOTHING, np.int64)  # the best first word of each block
     for z in range(n):
-        if best[z, 1] != NOWHERE:
+        if best[z, width] != NOWHERE:
             tops[z >> SHIFT] = max(tops[z >> SHIFT], sign * best[z, 0])
+    wanted = np.empty((1, width), np.int64)
     nodes, places = np.empty(n, np.int32), np.empty(n, np.int32)
     events, ends = np.empty(1024, np.int32), np.empty(most, np.int64)
     used, found = 0, 0
     for start in starts:
-        if best[start, 1] == NOWHERE:
+        if best[start, width] == NOWHERE:
             continue
         depth, x, arrived = 0, np.int64(start), True
         while True:
             if arrived:
                 nodes[depth], places[depth] = x, later[x]
                 depth += 1
-                if best[x, 1] == END:
+                if best[x, width] == END:
                     if used + depth > events.shape[0]:
                         events = grown(events, used, 2 * (used + depth))
                     for d in range(depth):
@@ -66,15 +68,16 @@ def tied_paths(window, each, best, sign, starts, most, steps):
                     if found == most:
                         return events[:used].copy(), ends, found
             x, y = np.int64(nodes[depth - 1]), np.int64(places[depth - 1])
-            wanted = best[x, 0] - each[x]
+            copy(wanted, 0, best, x, width)
+            take_off(wanted, 0, each, x, kinds)
             arrived = False
             while y < n:
-                if (y & ((1 << SHIFT) - 1)) == 0 and tops[y >> SHIFT] < sign * wanted:
+                if (y & ((1 << SHIFT) - 1)) == 0 and tops[y >> SHIFT] < sign * wanted[0, 0]:
                     y += 1 << SHIFT
                     steps -= 1
                     continue
                 steps -= 1
-                if best[y, 0] == wanted and best[y, 1] != NOWHERE:
+                if best[y, width] != NOWHERE and order_of(best, y, wanted, 0, signs) == 0:
                     for r in range(len(firsts)):
                         if firsts[r][x] <= place[y] < lasts[r][x]:
                             arrived = True

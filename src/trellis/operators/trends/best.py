@@ -25,7 +25,7 @@ from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.sizes import USUAL, Sizes
 
 MOST_PATHS = 1 << 27  # that can be searched
-MOST_BUCKETS = 256  # of which each is searched by a key of both ends
+MOST_TIED = 1 << 14  # that are shown as equal by a rounded key before others: these are all compared
 
 
 def may_be_worthwhile(number: int, total: float, sizes: Sizes) -> bool:
@@ -45,17 +45,20 @@ class BestTrends:
         least, most = length_bounds(bound.having)
         widest = int((tasks.hi - tasks.lo).max(initial=0))
         self.space = Space(links, tasks, min(least, widest + 1), most, widest)
-        if (most < NO_BOUND or any(o.output.function == "AVG" for o in self.orderings)) and not links.lazy:
+        if (most < NO_BOUND or any(o.output.function == "AVG" for o in self.orderings)) and len(tasks):
             longest = longest_path(self.space, events.usable)
             self.space = replace(self.space, longest=longest, most=NO_BOUND if most >= longest else most)
 
     @cached_property
     def _ends(self) -> EndsKey | None:
-        """The key, where it is one of both ends, unless it adds up in windows whose edges are listed."""
-        key = ends_key(self.orderings, self.events)
-        if key is None or self.space.links.lazy or self.space.tasks.single:
+        """The keys, where the first is one of both ends, unless they add up and can be searched so."""
+        space, usable = self.space, self.events.usable
+        key = ends_key(self.orderings, self.events, space.longest)
+        if key is None or (key.alone and (space.links.lazy or space.tasks.single)):
             return key
-        return key if make_keys(self.orderings, self.events, self.events.usable, self.space.longest) is None else None
+        if space.links.lazy and len(space.tasks) and not BestSearch(space, key.keys_from(0, 0), usable).served:
+            return None
+        return key if make_keys(self.orderings, self.events, usable, space.longest) is None else None
 
     @cached_property
     def steps(self) -> int | None:
@@ -68,6 +71,7 @@ class BestTrends:
         states = 0
         for orderings, required in _rounds(self.orderings):
             search = self._search(orderings, self.events.usable, required * [self.events.usable])
+            search = search or self._search_to_rounded(orderings, self.events.usable, required * [self.events.usable])
             if search is None:
                 return None
             states = max(states, len(search.automaton))
@@ -101,19 +105,22 @@ class BestTrends:
         return None if paths is None else self._ranked(in_rank_order(paths), values)
 
     def _best_by_ends(self, key: EndsKey, bucket: Ints, limit: int) -> PathBatch | None:
-        """Return the best trends of each bucket of tasks by a key of both ends; None where these are too many."""
+        """Return the best trends of each bucket of tasks by a key of both ends; None where a key cannot be computed."""
         space, usable = self.space, self.events.usable
         if space.links.lazy:
             return EndsSearch(key, space.links, space.tasks, usable).best(limit)
-        if bucket[-1] >= MOST_BUCKETS:
-            return None
         batches = []
-        for part in range(bucket[-1] + 1):
-            own = np.flatnonzero(bucket == part)
-            paths = EndsOfTasks(key, replace(space, tasks=space.tasks.chosen(own)), usable).best(limit)
+        borders = np.searchsorted(bucket, np.arange(bucket[-1] + 2))
+        for own in map(slice, borders[:-1], borders[1:]):
+            tasks = space.tasks.chosen(own)
+            lo, hi = (0, len(usable)) if len(borders) == 2 else (int(tasks.lo.min()), int(tasks.hi.max()))
+            tasks = replace(tasks, lo=tasks.lo - lo, hi=tasks.hi - lo, first_end=tasks.first_end - lo)
+            here = replace(space, links=space.links.between(lo, hi), tasks=tasks)
+            paths = EndsOfTasks(key.between(lo, hi), here, usable[lo:hi]).best(limit)
             if paths is None:
                 return None
-            batches.append(PathBatch(paths.positions, paths.offsets, (paths.ranks, own[paths.groups])))
+            labels = paths.ranks, paths.groups + own.start
+            batches.append(PathBatch(paths.positions + np.int32(lo), paths.offsets, labels))
         return PathBatch.concat(batches)
 
     def search_of_all(self) -> BestSearch | None:
@@ -135,14 +142,27 @@ class BestTrends:
         search = None if keys is None else BestSearch(self.space, keys, ok, required)
         return None if search is None or search.size > self._sizes.best_nodes or not search.served else search
 
+    def _search_to_rounded(
+        self, orderings: Sequence[Ordering], ok: Flags, required: Sequence[Flags]
+    ) -> BestSearch | None:
+        """Return the search by the keys up to the first that is rounded, where others stand behind it; else None."""
+        for last in range(1, len(orderings)):
+            search = self._search(orderings[:last], ok, required)
+            if search is None or search.keys.rounded is not None:
+                return search
+        return None
+
     def _best(
         self, orderings: Sequence[Ordering], tasks: Ints, bucket: Ints, limit: int, ok: Flags, required: Sequence[Flags]
     ) -> PathBatch | None:
         if len(orderings) > 1 and is_extreme(orderings[0].output):
             return self._best_of_level(orderings, tasks, bucket, limit, ok, required)
         search = self._search(orderings, ok, required)
-        if search is None or search.keys.mean is None:
-            return None if search is None else search.best(tasks, bucket, limit)
+        if search is None:
+            search = self._search_to_rounded(orderings, ok, required)
+            return None if search is None else search.best_and_tied(tasks, bucket, limit, MOST_TIED)
+        if search.keys.mean is None:
+            return search.best(tasks, bucket, limit)
         return best_by_mean(search, search.keys.mean, tasks, bucket, limit)
 
     def _best_of_level(

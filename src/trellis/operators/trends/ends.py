@@ -8,7 +8,8 @@ are then looked at, one after another; from each, trends come in the order of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -28,26 +29,54 @@ from trellis.language.bound import Column, Operation, Ordering, Output, OutputKi
 from trellis.language.syntax import Which
 from trellis.limits import is_of_ends
 from trellis.operators.batch import PathBatch
-from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
+from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord, make_keys
 from trellis.operators.trends.links import Links
 from trellis.operators.trends.search import BestSearch, Space
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 
 
-def ends_key(orderings: tuple[Ordering, ...], events: Slice) -> EndsKey | None:
-    """Return the only key of ORDER BY, if the first and last events decide it and values allow to search by it."""
-    if len(orderings) != 1 or not is_of_ends(orderings[0].output):
+def ends_key(orderings: Sequence[Ordering], events: Slice, longest: int) -> EndsKey | None:
+    """Return the first key of ORDER BY with those behind it, if both ends decide it and values allow the search.
+
+    `longest` is a bound on the length of trends.
+    """
+    if not orderings or not is_of_ends(orderings[0].output):
         return None
-    key = EndsKey(orderings[0], events)
+    rest = make_keys(orderings[1:], events, events.usable, longest)
+    if rest is None or rest.mean is not None:
+        return None
+    key = EndsKey(orderings[0], events, rest)
     return key if key.is_monotone else None
 
 
 @dataclass(frozen=True)
 class EndsKey:
-    """A key of ORDER BY that is computed of attributes of the first and the last event."""
+    """A key of ORDER BY that is computed of attributes of the first and the last event, and the keys behind it."""
 
     ordering: Ordering
     events: Slice
+    rest: OrderKeys = field(default_factory=OrderKeys)
+
+    @property
+    def alone(self) -> bool:
+        """Whether no other key stands behind it."""
+        return not self.rest.words
+
+    def between(self, lo: int, hi: int) -> EndsKey:
+        """Return the key of the events from `lo` to `hi`, numbered from there."""
+        columns = {c.name: self.events.columns[c.name].slice(lo, hi - lo) for c in _columns(self.ordering.output)}
+        events = self.events
+        here = replace(events, columns=columns, times=events.times[lo:hi], usable=events.usable[lo:hi])
+        return replace(self, events=here, rest=self.rest.between(lo, hi))
+
+    def keys_from(self, start: int, end: int) -> OrderKeys:
+        """Return the keys of trends that start at an event and end before another."""
+        codes, events = np.zeros(len(self.events), np.int64), np.arange(start, end)
+        codes[start:end] = row_codes([self.values(np.full(len(events), start), events)])
+        own, rounded = OrderWord(nodes.HIGH, self.sign, last=codes), self.rest.rounded
+        if rounded is not None:
+            rounded = replace(rounded, words=slice(rounded.words.start + 1, rounded.words.stop + 1))
+        return replace(self.rest, words=(own, *self.rest.words), rounded=rounded)
 
     @property
     def sign(self) -> int:
@@ -159,6 +188,11 @@ class _LastTable:
     event: Ints
 
 
+def _one_word(sign: int) -> tuple[Ints, Ints]:
+    """Return the kinds and signs of values of one word."""
+    return np.array([nodes.HIGH]), np.array([sign])
+
+
 def _comparable(values: pa.Array, sign: int) -> NDArray[Any]:
     """Return numbers of which a greater one is better."""
     if values.null_count or not (pa.types.is_floating(values.type) or pa.types.is_int64(values.type)):
@@ -168,12 +202,12 @@ def _comparable(values: pa.Array, sign: int) -> NDArray[Any]:
 
 
 def _first_of(best: NDArray[Any], starts: Ints, limit: int) -> Ints:
-    """Return the places of the starts with the best keys, so many, in their order."""
+    """Return the places of the starts with the best keys, so many and those that tie with the last, in their order."""
     places = np.arange(len(best))
     if len(best) > 4 * limit:
         least = np.partition(best, len(best) - limit)[len(best) - limit]
         places = np.flatnonzero(best >= least)
-    return places[np.lexsort([starts[places], -best[places]])][:limit]
+    return places[np.lexsort([starts[places], -best[places]])]
 
 
 class EndsSearch:
@@ -217,9 +251,11 @@ class EndsSearch:
         side = both.argmax(axis=0)
         best = both.max(axis=0)
         order = _first_of(best, starts, limit)
-        tied = self._equally_good(int(starts[order[0]]), tables[int(side[order[0]])], limit)
-        if tied is not None:
-            return tied
+        if self.key.alone:
+            order = order[:limit]
+            tied = self._equally_good(int(starts[order[0]]), tables[int(side[order[0]])], limit)
+            if tied is not None:
+                return tied
         found: list[PathBatch] = []
         for place in order.tolist():
             start = int(starts[place])
@@ -242,11 +278,12 @@ class EndsSearch:
         codes[event] = ranks
         of_rank = np.zeros(ranks.max(initial=0) + 1, np.int64)
         of_rank[ranks] = event
-        none = np.zeros(len(codes), np.int64)
+        last, none = codes[:, None], np.zeros((len(codes), 1), np.int64)
         begins = self._lo + np.flatnonzero(window.starts)
         direction = self.key.direction(begins, int(of_rank[0]), int(of_rank[-1]))
         signs = (-1, 1) if direction is None else (self.key.sign * direction,)
-        tables = [_LastTable(sign, self.links.best_suffixes(self._lo, none, codes, sign), of_rank) for sign in signs]
+        passes = [self.links.best_suffixes(self._lo, none, last, *_one_word(sign)) for sign in signs]
+        tables = [_LastTable(sign, best, of_rank) for sign, best in zip(signs, passes, strict=True)]
         starts = np.flatnonzero(window.starts & (tables[0].best[:, 1] != NOWHERE))
         return starts + self._lo, [of_rank[table.best[starts, 0]] for table in tables], tables
 
@@ -262,17 +299,14 @@ class EndsSearch:
             one, other = row_codes([self.key.values(np.array([start, start]), lasts)])
             if one == other:
                 return None
-        none = np.zeros(len(self.ok), np.int64)
-        return self.links.tied_paths(np.array([start]), none, table.best, table.sign, limit, 0)
+        none = np.zeros((len(self.ok), 1), np.int64)
+        return self.links.tied_paths(np.array([start]), none, table.best, *_one_word(table.sign), limit)
 
     def _from(self, start: int, limit: int) -> PathBatch:
         """Return the best trends that start at an event."""
-        events = np.arange(start, self._hi)
-        codes = np.zeros(len(self.ok), np.int64)
-        codes[start : self._hi] = row_codes([self.key.values(np.full(len(events), start), events)])
         one, number = np.array([start]), self.tasks
         task = TrendTasks(one, number.hi, one, number.group, number.number, True, number.every)
-        keys = OrderKeys((OrderWord(nodes.HIGH, self.key.sign, last=codes),))
+        keys = self.key.keys_from(start, self._hi)
         search = BestSearch(Space(self.links, task, 1, NO_BOUND, self._hi - start), keys, self.ok)
         return search.best(np.zeros(1, np.int64), np.zeros(1, np.int64), limit)
 
@@ -282,5 +316,5 @@ class EndsSearch:
         firsts = paths.firsts.astype(np.int64)
         values = self.key.values(firsts, paths.lasts.astype(np.int64))
         codes = self.key.sign * row_codes([pa.concat_arrays([values, pa.array([following.as_py()], values.type)])])
-        ahead = (codes[:-1] > codes[-1]) | ((codes[:-1] == codes[-1]) & (firsts < start))
+        ahead = (codes[:-1] > codes[-1]) | ((codes[:-1] == codes[-1]) & (firsts < start) & self.key.alone)
         return int(ahead.sum()) >= limit

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.events.columns.ordering import rank_codes, row_codes
+from trellis.events.columns.ordering import rank_codes
 from trellis.events.slice import Ints
 from trellis.kernels.best import nodes
 from trellis.operators.batch import PathBatch
@@ -32,7 +32,7 @@ AT_ONCE = 64  # starts of spans that are looked at together
 
 
 class KeyNotSearchable(Exception):
-    """Keys are NULL, not finite or of a kind that is not compared as numbers: all trends are to be listed."""
+    """Keys are not finite or of a kind that is not compared as numbers: all trends are to be listed."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ class EndsOfTasks:
         for value, start in self._in_order():
             if keys:
                 known, of = np.concatenate(keys), np.concatenate(firsts)
-                if int(((known > value) | ((known == value) & (of < start))).sum()) >= limit:
+                ahead = (known > value) | ((known == value) & (of < start) & self.key.alone)
+                if int(ahead.sum()) >= limit:
                     break
             paths = self._from(start, limit)
             batches.append(paths)
@@ -151,24 +152,21 @@ class EndsOfTasks:
     def _from(self, start: int, limit: int) -> PathBatch:
         """Return the best trends from a start."""
         tasks, own = self._starts
-        lo, hi = int(tasks.lo[start]), int(tasks.hi[start])
-        events = np.arange(lo, hi)
-        codes = np.zeros(len(self.ok), np.int64)
-        codes[lo:hi] = row_codes([self.key.values(np.full(len(events), lo), events)])
-        keys = OrderKeys((OrderWord(nodes.HIGH, self.key.sign, last=codes),))
+        keys = self.key.keys_from(int(tasks.lo[start]), int(tasks.hi[start]))
         space = replace(self.space, tasks=tasks.chosen(np.array([start])))
         paths = BestSearch(space, keys, self.ok).best(np.zeros(1, np.int64), np.zeros(1, np.int64), limit)
         return PathBatch(paths.positions, paths.offsets, (paths.ranks, np.full(len(paths), own[start])))
 
     def _values(self, firsts: Ints, lasts: Ints) -> NDArray[Any]:
-        """Return keys, times the sign, so that more is better."""
+        """Return keys, times the sign, so that more is better; NULL, which the first event decides, as the least."""
         values = self.key.values(firsts, lasts)
-        if values.null_count or not (pa.types.is_floating(values.type) or pa.types.is_int64(values.type)):
+        floats = pa.types.is_floating(values.type)
+        if not (floats or (pa.types.is_int64(values.type) and not values.null_count)):
             raise KeyNotSearchable
-        known = values.to_numpy()
+        known = values.drop_null().to_numpy()
         if not np.isfinite(known).all() or (known.dtype.kind == "i" and (known == -(1 << 63)).any()):
             raise KeyNotSearchable
-        return self.key.sign * known
+        return self.key.sign * (values.fill_null(-np.inf).to_numpy() if floats else known)
 
 
 def _range_max(values: Ints, begins: Ints, ends: Ints) -> Ints:

@@ -38,6 +38,12 @@ class OrderWord:
     nth: tuple[int, Ints] | None = None
     flag: int | None = None
 
+    def between(self, lo: int, hi: int) -> OrderWord:
+        """Return the word of the events from `lo` to `hi`, numbered from there."""
+        each, first, last = (None if part is None else part[lo:hi] for part in (self.each, self.first, self.last))
+        nth = None if self.nth is None else (self.nth[0], self.nth[1][lo:hi])
+        return replace(self, each=each, first=first, last=last, nth=nth)
+
     @property
     def neutral(self) -> int:
         """The value of a trend without events."""
@@ -112,6 +118,11 @@ class OrderKeys:
     flags: tuple[Flags, ...] = ()
     rounded: Rounding | None = None
     mean: Mean | None = None
+
+    def between(self, lo: int, hi: int) -> OrderKeys:
+        """Return the keys of the events from `lo` to `hi`, numbered from there."""
+        words = tuple(word.between(lo, hi) for word in self.words)
+        return replace(self, words=words, flags=tuple(flag[lo:hi] for flag in self.flags))
 
     @property
     def extreme(self) -> bool:

@@ -40,6 +40,14 @@ class Links:
     latest: Ints
     window: IndexWindow | None = None
 
+    def between(self, lo: int, hi: int) -> Links:
+        """Return the listed edges among the events from `lo` to `hi`, numbered from there."""
+        if not lo and hi == len(self.latest):
+            return self
+        first, offsets = self.offsets[lo], self.offsets[lo : hi + 1]
+        successors = self.successors[first : offsets[-1]] - np.int32(lo)
+        return Links(offsets - first, successors, self.nearest[lo:hi] - lo, self.latest[lo:hi] - lo)
+
     @property
     def lazy(self) -> bool:
         """Whether successors are found when they are asked for."""
@@ -50,17 +58,18 @@ class Links:
         """The successors as the kernels take them."""
         return EdgeLists(self.offsets, self.successors) if self.window is None else self.window
 
-    def best_suffixes(self, lo: int, each: Ints, last: Ints, sign: int) -> Ints:
+    def best_suffixes(self, lo: int, each: Ints, last: Ints, kinds: Ints, signs: Ints) -> Ints:
         """Return the best suffixes of the events from `lo` on as the kernels keep them, where edges are not listed.
 
-        `each` and `last` tell what all events give, anywhere and at the end of a trend; `sign` is 1 where more is
-        better, else -1.
+        `each` and `last` tell what all events give, anywhere and at the end of a trend, in words of `kinds` that are
+        compared by `signs`.
         """
-        window, skip = self.window, lo - self._begin
+        window, skip, width = self.window, lo - self._begin, len(kinds)
         assert window is not None
         here = slice(self._begin, self._begin + len(window.place))
-        best = best_suffixes(window, np.ascontiguousarray(each[here]), np.ascontiguousarray(last[here]), sign)[skip:]
-        best[:, 1] -= np.where(best[:, 1] >= 0, skip, 0)
+        own = (np.ascontiguousarray(values[here]) for values in (each, last))
+        best = best_suffixes(window, *own, kinds, signs)[skip:]
+        best[:, width] -= np.where(best[:, width] >= 0, skip, 0)
         return best
 
     @cached_property
@@ -76,18 +85,18 @@ class Links:
         counts = self.suffix_counts[self.window.starts]
         return (int((counts >> np.uint64(32)).sum()) << 32) + int((counts & np.uint64(2**32 - 1)).sum())
 
-    def tied_paths(self, starts: Ints, each: Ints, best: Ints, sign: int, most: int, task: int) -> PathBatch | None:
-        """Return the best paths from some events, if there are so many; `best` is of all events of the task."""
+    def tied_paths(self, starts: Ints, each: Ints, best: Ints, kinds: Ints, signs: Ints, most: int) -> PathBatch | None:
+        """Return the best paths from some events, if there are so many; `best` is of all events of the one task."""
         window = self.window
         assert window is not None
         here = slice(self._begin, self._begin + len(window.place))
         steps = MOST_SCANS * len(window.place)
         events, ends, found = tied_paths(
-            window, np.ascontiguousarray(each[here]), best, sign, starts - self._begin, most, steps
+            window, np.ascontiguousarray(each[here]), best, kinds, signs, starts - self._begin, most, steps
         )
         if found < most:
             return None
-        return paths_of_tasks(events + np.int32(self._begin), ends, np.full(most, task))
+        return paths_of_tasks(events + np.int32(self._begin), ends, np.zeros(most, np.int64))
 
     def ranks(self, paths: PathBatch) -> Ints:
         """Return the ranks of paths, in rising order, where edges are not listed."""

@@ -135,8 +135,8 @@ class BestSearch:
 
     @property
     def served(self) -> bool:
-        """Whether the links serve the search: without a list of edges, for one task, one state and one sum alone."""
-        simple = len(self.automaton) == len(self.words) == 1 and self.words[0].kind == nodes.HIGH
+        """Whether the links serve the search: without a list of edges, for one task, one state and sums alone."""
+        simple = len(self.automaton) == 1 and all(word.kind in (nodes.HIGH, nodes.LOW) for word in self.words)
         return not self.space.links.lazy or (simple and len(self.space.tasks) == 1)
 
     def best(self, tasks: Ints, bucket: Ints, limit: int) -> PathBatch:
@@ -154,13 +154,19 @@ class BestSearch:
         found = self.candidates(tasks, bucket, limit)
         if not self.keys.closed:
             return found.paths
-        kept, ties = [], {}
-        for part, rows in found.by_bucket():
-            better, last = found.cut(rows, limit)
-            kept.append(found.paths.take(better))
-            if last is not None:
-                ties[part] = last, limit - len(better)
-        return PathBatch.concat([*kept, self._tied(found, ties)] if ties else kept)
+        kept, ties = found.cuts(limit)
+        return PathBatch.concat([kept, self._tied(found, ties)] if ties else [kept])
+
+    def best_and_tied(self, tasks: Ints, bucket: Ints, limit: int, most: int) -> PathBatch | None:
+        """Return the same with all paths that are shown as good as the last of a bucket; None for `most` and more."""
+        found = self.candidates(tasks, bucket, limit)
+        kept, ties = found.cuts(limit)
+        if not ties:
+            return kept
+        tied = self._tied(found, {part: (last, most) for part, (last, _) in ties.items()})
+        of_task = dict(zip(tasks.tolist(), bucket.tolist(), strict=True))
+        number = np.bincount([of_task[task] for task in tied.groups.tolist()], minlength=1)
+        return PathBatch.concat([kept, tied]) if number.max() < most else None
 
     def candidates(self, tasks: Ints, bucket: Ints, limit: int) -> BestCandidates:
         """Return the best paths of each bucket by their words alone."""
@@ -205,18 +211,24 @@ class BestSearch:
 
     def _equally_good(self, room: Ints, limit: int) -> tuple[PathBatch, Ints, Ints] | None:
         """Return the first of the best paths of the one task, their runs and words, if so many are equally good."""
-        links, sign = self.space.links, int(self.signs[0])
-        window, lo, task = links.window, int(self.space.tasks.lo[0]), np.zeros(limit, np.int64)
+        links, shape, words = self.space.links, self.shape, len(self.words)
+        window, lo = links.window, int(self.space.tasks.lo[0])
         assert window is not None
         if self.space.tasks.single or lo != window.begin:  # all from one event
             return None
-        starts = np.flatnonzero(window.starts & (room[:, 1] != kernel.NOWHERE))
-        totals = room[starts, 0] + self.shape.gives[nodes.FIRST, starts + lo, 0]
+        starts = np.flatnonzero(window.starts & (room[:, words] != kernel.NOWHERE))
         if not len(starts):
             return None
-        top = sign * int((sign * totals).max())
-        found = links.tied_paths(starts[totals == top] + lo, self.shape.gives[nodes.EACH, :, 0], room, sign, limit, 0)
-        return None if found is None else (found, task, np.full((limit, 1), top))
+        totals = room[starts, :words]
+        for w in range(words - 1, -1, -1):
+            totals[:, w] += shape.gives[nodes.FIRST, starts + lo, w]
+            if shape.kinds[w] == nodes.LOW:
+                totals[:, w - 1] += totals[:, w] >> nodes.WORD
+                totals[:, w] &= nodes.MASK
+        top = totals[np.lexsort((totals * self.signs).T[::-1])[-1]]
+        equal = starts[(totals == top).all(axis=1)] + lo
+        found = links.tied_paths(equal, shape.gives[nodes.EACH], room, shape.kinds, self.signs, limit)
+        return None if found is None else (found, np.zeros(limit, np.int64), np.tile(top, (limit, 1)))
 
     def enumerate(self, runs: SearchRuns, order: Ints, limit: int, room: Ints) -> tuple[NDArray[np.int32], Ints]:
         """Return events and paths as `trellis.kernels.best.search.best_paths` writes them."""
@@ -296,8 +308,8 @@ class BestSearch:
         """Return room for the best suffixes of the nodes of a task; filled where the links know them."""
         if not self.space.links.lazy:
             return np.empty((self.size, len(self.words) + 1), np.int64)
-        each, _, last = self.shape.gives[:, :, 0]
-        return self.space.links.best_suffixes(int(self.space.tasks.lo[0]), each, last, int(self.signs[0]))
+        each, _, last = self.shape.gives
+        return self.space.links.best_suffixes(int(self.space.tasks.lo[0]), each, last, self.shape.kinds, self.signs)
 
     def _shape(self) -> nodes.PathValues:
         words, automaton = self.words, self.automaton
@@ -326,7 +338,10 @@ def longest_path(space: Space, ok: Flags) -> int:
     keys = OrderKeys((OrderWord(nodes.HIGH, 1, each=np.ones(len(ok), np.int64)),))
     search = BestSearch(Space(space.links, space.tasks, 1, NO_BOUND, space.widest), keys, ok)
     every = np.arange(len(space.tasks))
-    if space.tasks.single:
+    if space.links.lazy:
+        lengths = search.room()
+        lengths = lengths[lengths[:, 1] != kernel.NOWHERE]
+    elif space.tasks.single:
         lengths = search.best_of_runs(span_runs(space.tasks, every, usual_size(space.tasks)))
     else:
         lengths = search.best_of_tasks(SearchRuns(every, every), 1)[0]
@@ -370,6 +385,16 @@ class BestCandidates:
         order = np.argsort(bucket, kind="stable")
         parts, begins = np.unique(bucket[order], return_index=True)
         return list(zip(parts.tolist(), np.split(order, begins)[1:], strict=True))
+
+    def cuts(self, limit: int) -> tuple[PathBatch, dict[int, tuple[int, int]]]:
+        """Return the paths that are better than the last of each bucket, and these lasts, with how many are missing."""
+        kept, ties = [], {}
+        for part, rows in self.by_bucket():
+            better, last = self.cut(rows, limit)
+            kept.append(self.paths.take(better))
+            if last is not None:
+                ties[part] = last, limit - len(better)
+        return PathBatch.concat(kept), ties
 
     def cut(self, rows: Ints, limit: int) -> tuple[Ints, int | None]:
         """Return the paths that are shown as better than the last of the `limit` best, and that last one.
