@@ -50,6 +50,38 @@ def test_parameters_of_kernels_with_many_are_named(path: Path) -> None:
     assert not missing
 
 
+TYPE_AND_SHAPE = re.compile(r"\b(?:u?int(?:8|16|32|64)|float64|bool)\b.*\(.*\)", re.DOTALL)
+
+
+def entries(docstring: str) -> dict[str, str]:
+    """What the entries of a docstring, `name, other : what` or `name` with lines below it, say of each name."""
+    found: dict[str, str] = {}
+    names: list[str] = []
+    for line in docstring.splitlines():
+        heading = re.fullmatch(r"(\w+(?:, \w+)*)(?: : (.+))?", line)
+        if heading:
+            names = heading[1].split(", ")
+        for name in names:
+            found[name] = f"{found.get(name, '')} {line}"
+        names = names if heading or line.startswith(" ") else []
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=shown)
+def test_arrays_of_named_tuples_have_types_and_shapes(path: Path) -> None:
+    """In the docstring's entry of a field, or in a comment behind it: `lo: np.ndarray  # int64 (tasks,)`."""
+    text = path.read_text(encoding="utf-8")
+    missing = []
+    for tuple_ in [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)]:
+        said = entries(ast.get_docstring(tuple_) or "")
+        for field in tuple_.body:
+            if isinstance(field, ast.AnnAssign) and "ndarray" in ast.unparse(field.annotation):
+                name, comment = ast.unparse(field.target), text.splitlines()[field.lineno - 1].partition("#")[2]
+                if not any(TYPE_AND_SHAPE.search(one) for one in (comment, said.get(name, ""))):
+                    missing.append(f"{tuple_.name}.{name}")
+    assert not missing
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=shown)
 def test_docstrings_say_what_a_thing_is_in_the_words_of_the_glossary(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

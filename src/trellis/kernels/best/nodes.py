@@ -37,15 +37,15 @@ class PathValues(NamedTuple):
     the path, word) with what an event gives there, then the automaton: steps, first states, `ending`.
     """
 
-    events: np.ndarray
-    gives: np.ndarray
-    kinds: np.ndarray
-    signs: np.ndarray
-    nth: np.ndarray
-    nth_gives: np.ndarray
-    step: np.ndarray
-    first: np.ndarray
-    ending: np.ndarray
+    events: np.ndarray  # int64 (events, 4)
+    gives: np.ndarray  # int64 (3, events, words)
+    kinds: np.ndarray  # int64 (words,)
+    signs: np.ndarray  # int64 (words,)
+    nth: np.ndarray  # int64 (n, 2)
+    nth_gives: np.ndarray  # int64 (n, events)
+    step: np.ndarray  # int64 (states, kinds)
+    first: np.ndarray  # int64 (kinds,)
+    ending: np.ndarray  # int64 (states, words + 2)
 
 
 class SearchTasks(NamedTuple):
@@ -54,10 +54,10 @@ class SearchTasks(NamedTuple):
     That is `hi`, unless several tasks that are `single` are looked at as one, to bound what their paths give.
     """
 
-    lo: np.ndarray
-    hi: np.ndarray
-    first_end: np.ndarray
-    until: np.ndarray
+    lo: np.ndarray  # int64 (tasks,)
+    hi: np.ndarray  # int64 (tasks,)
+    first_end: np.ndarray  # int64 (tasks,)
+    until: np.ndarray  # int64 (tasks,)
     single: bool
     every: bool
 

@@ -267,15 +267,15 @@ class SearchRoom(NamedTuple):
     their buckets (others were until better ones came).
     """
 
-    best: np.ndarray
-    successors: np.ndarray
-    heaps: np.ndarray
-    stack: np.ndarray
-    top: np.ndarray
-    suffixes: np.ndarray
-    slots: np.ndarray
-    events: np.ndarray
-    paths: np.ndarray
+    best: np.ndarray  # int64 (nodes, words + 1)
+    successors: np.ndarray  # int32 (events,)
+    heaps: np.ndarray  # int64 (nodes, 4)
+    stack: np.ndarray  # int64 (events,)
+    top: np.ndarray  # int64 (limit,)
+    suffixes: np.ndarray  # int64 (room, words + 3)
+    slots: np.ndarray  # int64 (room, words + 2)
+    events: np.ndarray  # int32 (room,)
+    paths: np.ndarray  # int64 (room, words + 3)
 
 
 @njit(cache=True, nogil=True)
@@ -373,10 +373,10 @@ class ValueBounds(NamedTuple):
     `low` and `high` are int64 (buckets, words), `limit` and `taken` int64 (buckets,).
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    limit: np.ndarray
-    taken: np.ndarray
+    low: np.ndarray  # int64 (buckets, words)
+    high: np.ndarray  # int64 (buckets, words)
+    limit: np.ndarray  # int64 (buckets,)
+    taken: np.ndarray  # int64 (buckets,)
 
 
 class BetweenRoom(NamedTuple):
@@ -394,13 +394,13 @@ class BetweenRoom(NamedTuple):
         What the path up to each place gives.
     """
 
-    best: np.ndarray
-    successors: np.ndarray
+    best: np.ndarray  # int64 (nodes, words + 1)
+    successors: np.ndarray  # int32 (events,)
     marks: np.ndarray
     sofar: np.ndarray
     waiting: np.ndarray
-    events: np.ndarray
-    paths: np.ndarray
+    events: np.ndarray  # int32 (room,)
+    paths: np.ndarray  # int64 (room, words + 3)
 
 
 @njit(cache=True, nogil=True)

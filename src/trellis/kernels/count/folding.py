@@ -22,11 +22,11 @@ class KnownVertices(NamedTuple):
     What may follow them has a code above `low` and at most `high`; `numbers` are (vertices, kinds, words).
     """
 
-    begin: np.ndarray
-    end: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    numbers: np.ndarray
+    begin: np.ndarray  # int64 (groups,)
+    end: np.ndarray  # int64 (groups,)
+    low: np.ndarray  # int64 (vertices,)
+    high: np.ndarray  # int64 (vertices,)
+    numbers: np.ndarray  # uint64 (vertices, kinds, words)
 
 
 class NewEvents(NamedTuple):
@@ -35,21 +35,21 @@ class NewEvents(NamedTuple):
     One that `takes` has the code `own`; what may follow one that `gives` is above `low` and at most `high`.
     """
 
-    tick: np.ndarray
-    gives: np.ndarray
-    takes: np.ndarray
-    own: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
+    tick: np.ndarray  # int64 (events,)
+    gives: np.ndarray  # bool (events,)
+    takes: np.ndarray  # bool (events,)
+    own: np.ndarray  # int64 (events,)
+    low: np.ndarray  # int64 (events,)
+    high: np.ndarray  # int64 (events,)
 
 
 class EventWeights(NamedTuple):
     """Weights of events, (kinds - 1, events): magnitudes of 128 bits, to be shifted, and whether they are negative."""
 
-    high: np.ndarray
-    low: np.ndarray
-    shift: np.ndarray
-    negative: np.ndarray
+    high: np.ndarray  # uint64 (kinds - 1, events)
+    low: np.ndarray  # uint64 (kinds - 1, events)
+    shift: np.ndarray  # int64 (kinds - 1, events)
+    negative: np.ndarray  # bool (kinds - 1, events)
 
 
 @register_jitable

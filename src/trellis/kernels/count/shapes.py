@@ -14,10 +14,10 @@ import numpy as np
 class EventNeighbours(NamedTuple):
     """Of each event the first of a later time, its first successor and last predecessor, and whether it is usable."""
 
-    later: np.ndarray
-    nearest: np.ndarray
-    latest: np.ndarray
-    usable: np.ndarray
+    later: np.ndarray  # int64 (events,)
+    nearest: np.ndarray  # int64 (events,)
+    latest: np.ndarray  # int64 (events,)
+    usable: np.ndarray  # bool (events,)
 
 
 class PassTasks(NamedTuple):
@@ -27,14 +27,14 @@ class PassTasks(NamedTuple):
     `starts` has for each event the task that begins there, or -1; else it is empty.
     """
 
-    lo: np.ndarray
-    hi: np.ndarray
-    first_end: np.ndarray
-    part: np.ndarray
-    part_end: np.ndarray
-    offset: np.ndarray
-    width: np.ndarray
-    starts: np.ndarray
+    lo: np.ndarray  # int64 (tasks,)
+    hi: np.ndarray  # int64 (tasks,)
+    first_end: np.ndarray  # int64 (tasks,)
+    part: np.ndarray  # int64 (tasks,)
+    part_end: np.ndarray  # int64 (tasks,)
+    offset: np.ndarray  # int64 (tasks,)
+    width: np.ndarray  # int64 (tasks,)
+    starts: np.ndarray  # int64 (events,) or (0,)
     single: bool
     every: bool
 
@@ -42,11 +42,11 @@ class PassTasks(NamedTuple):
 class Tails(NamedTuple):
     """Vertices of events, first vertex and end of their successors, and begin and end of the events' own segments."""
 
-    place: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    own: np.ndarray
-    own_end: np.ndarray
+    place: np.ndarray  # int32 (places,)
+    first: np.ndarray  # int32 (places,)
+    last: np.ndarray  # int32 (places,)
+    own: np.ndarray  # int32 (places,)
+    own_end: np.ndarray  # int32 (places,)
 
     @classmethod
     def of_keys(cls, place: np.ndarray, key: np.ndarray) -> Tails:
@@ -61,20 +61,20 @@ class Ranges(NamedTuple):
     `reach` is empty, or has for each event the first one that is too late to follow it, which never falls.
     """
 
-    place: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    reach: np.ndarray
+    place: np.ndarray  # int32 (places,)
+    first: np.ndarray  # int32 (ranges, places)
+    last: np.ndarray  # int32 (ranges, places)
+    reach: np.ndarray  # int64 (places,) or (0,)
 
 
 class Segments(NamedTuple):
     """As `Tails`, with several first vertices and ends of an event, a row for each."""
 
-    place: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    own: np.ndarray
-    own_end: np.ndarray
+    place: np.ndarray  # int32 (places,)
+    first: np.ndarray  # int32 (ranges, places)
+    last: np.ndarray  # int32 (ranges, places)
+    own: np.ndarray  # int32 (places,)
+    own_end: np.ndarray  # int32 (places,)
 
 
 class Pairs(NamedTuple):
@@ -83,14 +83,14 @@ class Pairs(NamedTuple):
     `begin` is where the segment of the successors begins. If `either`, one of both conditions is enough in it.
     """
 
-    place: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    own: np.ndarray
-    own_end: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
-    by_above: np.ndarray
-    by_below: np.ndarray
-    begin: np.ndarray
+    place: np.ndarray  # int32 (places,)
+    first: np.ndarray  # int32 (places,)
+    last: np.ndarray  # int32 (places,)
+    own: np.ndarray  # int32 (places,)
+    own_end: np.ndarray  # int32 (places,)
+    above: np.ndarray  # int64 (places,)
+    below: np.ndarray  # int64 (places,)
+    by_above: np.ndarray  # int32 (places,)
+    by_below: np.ndarray  # int32 (places,)
+    begin: np.ndarray  # int32 (places,)
     either: bool

@@ -26,17 +26,17 @@ class Triples(NamedTuple):
     The events of each part of the index are sorted by the first two of these, falling.
     """
 
-    place: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    own: np.ndarray
-    own_end: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
-    by_above: np.ndarray
-    by_below: np.ndarray
-    third_above: np.ndarray
-    third_below: np.ndarray
+    place: np.ndarray  # int32 (places,)
+    first: np.ndarray  # int32 (places,)
+    last: np.ndarray  # int32 (places,)
+    own: np.ndarray  # int32 (places,)
+    own_end: np.ndarray  # int32 (places,)
+    above: np.ndarray  # int64 (places,)
+    below: np.ndarray  # int64 (places,)
+    by_above: np.ndarray  # int32 (places,)
+    by_below: np.ndarray  # int32 (places,)
+    third_above: np.ndarray  # int64 (places,)
+    third_below: np.ndarray  # int64 (places,)
 
 
 @overload(one_pass)

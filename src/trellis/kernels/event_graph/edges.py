@@ -23,8 +23,8 @@ class EdgeLists(NamedTuple):
     Those of event `x` are `successors[offsets[x]:offsets[x + 1]]`.
     """
 
-    offsets: np.ndarray
-    successors: np.ndarray
+    offsets: np.ndarray  # int64 (events + 1,)
+    successors: np.ndarray  # int32 (edges,)
 
 
 class EdgeCodes(NamedTuple):

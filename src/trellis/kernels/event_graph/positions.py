@@ -62,14 +62,14 @@ class VertexGraph(NamedTuple):
     `inner` are the vertices that may follow others.
     """
 
-    events: np.ndarray
-    positions: np.ndarray
-    times: np.ndarray
-    may_begin: np.ndarray
-    may_end: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
-    inner: np.ndarray
+    events: np.ndarray  # int64 (vertices,)
+    positions: np.ndarray  # int64 (vertices,)
+    times: np.ndarray  # int64 (vertices,)
+    may_begin: np.ndarray  # bool (vertices,)
+    may_end: np.ndarray  # bool (vertices,)
+    offsets: np.ndarray  # int64 (vertices + 1,)
+    targets: np.ndarray  # int32 (edges,)
+    inner: np.ndarray  # int64 (inner vertices,)
 
 
 class MatchRanges(NamedTuple):
@@ -80,13 +80,13 @@ class MatchRanges(NamedTuple):
     they would read of the others.
     """
 
-    lo: np.ndarray
-    hi: np.ndarray
-    only: np.ndarray
-    earliest: np.ndarray
-    latest: np.ndarray
-    begin: np.ndarray
-    starts: np.ndarray
+    lo: np.ndarray  # int64 (ranges,)
+    hi: np.ndarray  # int64 (ranges,)
+    only: np.ndarray  # int64 (ranges,)
+    earliest: np.ndarray  # int64 (ranges,)
+    latest: np.ndarray  # int64 (ranges,)
+    begin: np.ndarray  # int64 (ranges + 1,)
+    starts: np.ndarray  # int64 (starts,)
 
 
 class AnchorConditions(NamedTuple):
@@ -96,11 +96,11 @@ class AnchorConditions(NamedTuple):
     `above` it must be greater than that of `below`, of `differ` they must be different; -1 or the lowest number: never.
     """
 
-    at: np.ndarray
-    keys: np.ndarray
-    above: np.ndarray
-    below: np.ndarray
-    differ: np.ndarray
+    at: np.ndarray  # int64 (3, conditions + 1)
+    keys: np.ndarray  # int64 (conditions, 2, events)
+    above: np.ndarray  # int64 (conditions, events)
+    below: np.ndarray  # int64 (conditions, events)
+    differ: np.ndarray  # int64 (conditions, 2, events)
 
 
 @njit(cache=True, nogil=True)

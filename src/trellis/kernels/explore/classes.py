@@ -49,16 +49,16 @@ class Classes(NamedTuple):
         in use, and whether classes take events together.
     """
 
-    rows: np.ndarray
+    rows: np.ndarray  # int64 (classes, numbers)
     counts: np.ndarray
     fresh: np.ndarray
     amount: np.ndarray
     states: np.ndarray
     ways: np.ndarray
-    memo: np.ndarray
-    table: np.ndarray
-    at: np.ndarray
-    sizes: np.ndarray
+    memo: np.ndarray  # int32 (moves,)
+    table: np.ndarray  # int32 (2 * classes,)
+    at: np.ndarray  # int64 (classes,)
+    sizes: np.ndarray  # int64 (6,)
 
 
 ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS = range(6)

@@ -50,7 +50,7 @@ class ForbiddenTerms(NamedTuple):
     """
 
     stated: np.ndarray
-    starts: np.ndarray
+    starts: np.ndarray  # int64 (slots,)
 
 
 NO_TERMS = ForbiddenTerms(np.empty((0, 3), np.int64), np.empty(0, np.int64))

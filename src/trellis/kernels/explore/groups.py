@@ -32,16 +32,16 @@ class GroupGraphs(NamedTuple):
     `begins` are int64 (groups + 1, 3): the first vertex, edge and start of each group; numbers in it count from there.
     """
 
-    events: np.ndarray
-    variables: np.ndarray
-    complete: np.ndarray
-    wanted: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
-    group: np.ndarray
-    group_end: np.ndarray
-    starts: np.ndarray
-    begins: np.ndarray
+    events: np.ndarray  # int64 (vertices,)
+    variables: np.ndarray  # int64 (vertices,)
+    complete: np.ndarray  # bool (vertices,)
+    wanted: np.ndarray  # bool (vertices,)
+    offsets: np.ndarray  # int64 (vertices + 1,)
+    targets: np.ndarray  # int32 (edges,)
+    group: np.ndarray  # int32 (vertices,)
+    group_end: np.ndarray  # int32 (vertices,)
+    starts: np.ndarray  # int32 (starts,)
+    begins: np.ndarray  # int64 (groups + 1, 3)
 
 
 @njit(cache=True, nogil=True, branching=True)

@@ -27,11 +27,11 @@ class Lists(NamedTuple):
         How many lists there are.
     """
 
-    values: np.ndarray
-    ends: np.ndarray
-    table: np.ndarray
-    at: np.ndarray
-    used: np.ndarray
+    values: np.ndarray  # int64 (room,)
+    ends: np.ndarray  # int64 (room,)
+    table: np.ndarray  # int32 (power of two,)
+    at: np.ndarray  # int64 (room,)
+    used: np.ndarray  # int64 (1,)
 
 
 def make_lists(lists: int, values: int) -> Lists:

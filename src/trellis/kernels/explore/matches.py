@@ -51,22 +51,22 @@ class Scratch(NamedTuple):
         Nodes of what a NOT forbids, and the parts of a tuple, that are being made.
     """
 
-    events: np.ndarray
-    whole: np.ndarray
-    real: np.ndarray
-    there: np.ndarray
-    branches: np.ndarray
-    guards: np.ndarray
-    members: np.ndarray
-    counters: np.ndarray
-    decided: np.ndarray
-    nexts: np.ndarray
-    firsts: np.ndarray
-    barred: np.ndarray
-    before: np.ndarray
-    begun: np.ndarray
-    nodes: np.ndarray
-    parts: np.ndarray
+    events: np.ndarray  # int64 (references + 1,)
+    whole: np.ndarray  # int64 (longest program,)
+    real: np.ndarray  # float64 (longest program,)
+    there: np.ndarray  # bool (longest program,)
+    branches: np.ndarray  # int64 (room,)
+    guards: np.ndarray  # int64 (room,)
+    members: np.ndarray  # int64 (room,)
+    counters: np.ndarray  # int64 (loops, 4)
+    decided: np.ndarray  # int64 (terms + 1,)
+    nexts: np.ndarray  # int64 (steps,)
+    firsts: np.ndarray  # int64 (variables,)
+    barred: np.ndarray  # int64 (3,)
+    before: np.ndarray  # int64 (numbers,)
+    begun: np.ndarray  # int64 (numbers,)
+    nodes: np.ndarray  # int64 (room,)
+    parts: np.ndarray  # int64 (room,)
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------

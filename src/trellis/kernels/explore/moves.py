@@ -76,16 +76,16 @@ class Moves(NamedTuple):
         Room for a shape that is being made, for terms that are resolved, and for the move of each variable.
     """
 
-    values: np.ndarray
-    ends: np.ndarray
-    table: np.ndarray
-    at: np.ndarray
-    used: np.ndarray
+    values: np.ndarray  # int64 (shapes * numbers,)
+    ends: np.ndarray  # int64 (shapes,)
+    table: np.ndarray  # int32 (4 * shapes,)
+    at: np.ndarray  # int64 (shapes,)
+    used: np.ndarray  # int64 (1,)
     rows: np.ndarray
-    coming: np.ndarray
-    shape: np.ndarray
-    resolved: np.ndarray
-    made: np.ndarray
+    coming: np.ndarray  # int64 (shapes,)
+    shape: np.ndarray  # int64 (numbers,)
+    resolved: np.ndarray  # int64 (1, 3 * MOST_TERMS)
+    made: np.ndarray  # int64 (variables,)
 
 
 def make_moves(shapes: int, width: int, variables: int, terms: int) -> Moves:

@@ -36,14 +36,14 @@ class Levels(NamedTuple):
         The place in each level of the binding that is written, and the variable.
     """
 
-    begins: np.ndarray
-    vertices: np.ndarray
-    places: np.ndarray
-    useful: np.ndarray
-    active: np.ndarray
+    begins: np.ndarray  # int64 (room,)
+    vertices: np.ndarray  # int64 (room,)
+    places: np.ndarray  # int64 (room,)
+    useful: np.ndarray  # bool (room,)
+    active: np.ndarray  # bool (room,)
     ways: np.ndarray
-    chosen: np.ndarray
-    variables: np.ndarray
+    chosen: np.ndarray  # int64 (room,)
+    variables: np.ndarray  # int64 (room,)
 
 
 def make_levels(levels: int, vertices: int, limbs: int) -> Levels:

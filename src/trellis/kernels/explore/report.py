@@ -39,15 +39,15 @@ class OrderedGraph(NamedTuple):
         The vertices that begin a match.
     """
 
-    events: np.ndarray
-    variables: np.ndarray
-    complete: np.ndarray
-    wanted: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
-    group: np.ndarray
-    group_end: np.ndarray
-    starts: np.ndarray
+    events: np.ndarray  # int64 (vertices,)
+    variables: np.ndarray  # int64 (vertices,)
+    complete: np.ndarray  # bool (vertices,)
+    wanted: np.ndarray  # bool (vertices,)
+    offsets: np.ndarray  # int64 (vertices + 1,)
+    targets: np.ndarray  # int32 (edges,)
+    group: np.ndarray  # int32 (vertices,)
+    group_end: np.ndarray  # int32 (vertices,)
+    starts: np.ndarray  # int32 (starts,)
 
 
 @njit(cache=True, nogil=True)
@@ -108,11 +108,11 @@ class Product(NamedTuple):
         The pairs that begin a match.
     """
 
-    vertices: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
-    results: np.ndarray
-    starts: np.ndarray
+    vertices: np.ndarray  # int32 (pairs,)
+    offsets: np.ndarray  # int64 (pairs + 1,)
+    targets: np.ndarray  # int32 (edges,)
+    results: np.ndarray  # bool (pairs,)
+    starts: np.ndarray  # int32 (starts,)
 
 
 @njit(cache=True, nogil=True)

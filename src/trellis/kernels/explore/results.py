@@ -20,10 +20,10 @@ class FoundPaths(NamedTuple):
         Whether two results have the same events bound to different variables, as far as some event, and both go on.
     """
 
-    events: np.ndarray
-    variables: np.ndarray
-    offsets: np.ndarray
-    targets: np.ndarray
+    events: np.ndarray  # int64 (vertices,)
+    variables: np.ndarray  # int64 (vertices,)
+    offsets: np.ndarray  # int64 (vertices + 1,)
+    targets: np.ndarray  # int32 (edges,)
     ambiguous: bool
 
 

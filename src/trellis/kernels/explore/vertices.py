@@ -39,20 +39,20 @@ class MatchGraph(NamedTuple):
         How many vertices, edges and starts there are.
     """
 
-    rows: np.ndarray
-    first: np.ndarray
-    last: np.ndarray
-    edges: np.ndarray
-    complete: np.ndarray
-    wanted: np.ndarray
-    shapes: np.ndarray
-    table: np.ndarray
-    at: np.ndarray
-    link: np.ndarray
-    heads: np.ndarray
-    tails: np.ndarray
-    starts: np.ndarray
-    sizes: np.ndarray
+    rows: np.ndarray  # int64 (room, numbers)
+    first: np.ndarray  # int64 (room,)
+    last: np.ndarray  # int64 (room,)
+    edges: np.ndarray  # int32 (room,)
+    complete: np.ndarray  # bool (room,)
+    wanted: np.ndarray  # bool (room,)
+    shapes: np.ndarray  # int32 (room,)
+    table: np.ndarray  # int32 (power of two,)
+    at: np.ndarray  # int64 (room,)
+    link: np.ndarray  # int32 (room,)
+    heads: np.ndarray  # int32 (events * variables,)
+    tails: np.ndarray  # int32 (events * variables,)
+    starts: np.ndarray  # int32 (room,)
+    sizes: np.ndarray  # int64 (room,)
 
 
 VERTICES, EDGES, STARTS = range(3)

@@ -48,13 +48,13 @@ class Programs(NamedTuple):
         Lists that registers name by their numbers: their values one after another, and where each ends.
     """
 
-    code: np.ndarray
-    real: np.ndarray
+    code: np.ndarray  # int64 (room,)
+    real: np.ndarray  # float64 (room,)
     ints: np.ndarray
     there: np.ndarray
     reals: np.ndarray
-    values: np.ndarray
-    ends: np.ndarray
+    values: np.ndarray  # int64 (room,)
+    ends: np.ndarray  # int64 (room,)
 
 
 @register_jitable

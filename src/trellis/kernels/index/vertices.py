@@ -20,10 +20,10 @@ class IndexParts(NamedTuple):
     All are int64 (parts,); `width` is the number of attribute vertices of each part, once that is known.
     """
 
-    begin: np.ndarray
-    end: np.ndarray
-    offset: np.ndarray
-    width: np.ndarray
+    begin: np.ndarray  # int64 (parts,)
+    end: np.ndarray  # int64 (parts,)
+    offset: np.ndarray  # int64 (parts,)
+    width: np.ndarray  # int64 (parts,)
 
 
 class KeySegments(NamedTuple):
@@ -33,9 +33,9 @@ class KeySegments(NamedTuple):
     where there is no key. `number` is int64 (parts,): how many segments there are.
     """
 
-    own: np.ndarray
-    target: np.ndarray
-    number: np.ndarray
+    own: np.ndarray  # int32 (places,)
+    target: np.ndarray  # int32 (places,)
+    number: np.ndarray  # int64 (parts,)
 
 
 class SortedCuts(NamedTuple):
@@ -76,12 +76,12 @@ class VertexPlaces(NamedTuple):
         The vertices of the segment of the successors of each event; empty where it has none.
     """
 
-    place: np.ndarray
-    own_begin: np.ndarray
-    own_end: np.ndarray
-    at_cut: np.ndarray
-    target_begin: np.ndarray
-    target_end: np.ndarray
+    place: np.ndarray  # int32 (places,)
+    own_begin: np.ndarray  # int32 (places,)
+    own_end: np.ndarray  # int32 (places,)
+    at_cut: np.ndarray  # int32 (cuts, places)
+    target_begin: np.ndarray  # int32 (places,)
+    target_end: np.ndarray  # int32 (places,)
 
 
 @njit(cache=True, nogil=True)

@@ -32,12 +32,12 @@ class BestTasks(NamedTuple):
         int64 (tasks, keys): the greatest words that they may have.
     """
 
-    lo: np.ndarray
-    hi: np.ndarray
-    event: np.ndarray
-    number: np.ndarray
-    group: np.ndarray
-    bucket: np.ndarray
+    lo: np.ndarray  # int64 (tasks,)
+    hi: np.ndarray  # int64 (tasks,)
+    event: np.ndarray  # int64 (tasks,)
+    number: np.ndarray  # int64 (tasks,)
+    group: np.ndarray  # int64 (tasks,)
+    bucket: np.ndarray  # int64 (tasks,)
     words: np.ndarray
 
 

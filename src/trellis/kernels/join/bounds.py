@@ -32,13 +32,13 @@ class Intervals(NamedTuple):
         bool: whether there may be a number, or NULL; whether nothing is known.
     """
 
-    low: np.ndarray
-    high: np.ndarray
-    real_low: np.ndarray
-    real_high: np.ndarray
-    known: np.ndarray
-    null: np.ndarray
-    vague: np.ndarray
+    low: np.ndarray  # int64 (longest program,)
+    high: np.ndarray  # int64 (longest program,)
+    real_low: np.ndarray  # float64 (longest program,)
+    real_high: np.ndarray  # float64 (longest program,)
+    known: np.ndarray  # bool (longest program,)
+    null: np.ndarray  # bool (longest program,)
+    vague: np.ndarray  # bool (longest program,)
 
 
 class MatchKeys(NamedTuple):
@@ -79,9 +79,9 @@ class MatchKeys(NamedTuple):
 class Extremes(NamedTuple):
     """For each load and place of the pool the extremes of its list from there on, as in `MatchKeys`."""
 
-    least: np.ndarray
-    greatest: np.ndarray
-    null: np.ndarray
+    least: np.ndarray  # int32 (loads, pool)
+    greatest: np.ndarray  # int32 (loads, pool)
+    null: np.ndarray  # bool (loads, pool)
 
 
 @lean

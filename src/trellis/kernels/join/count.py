@@ -49,9 +49,9 @@ class JoinShape(NamedTuple):
     """
 
     mask: np.ndarray
-    cut: np.ndarray
+    cut: np.ndarray  # int64 (bound slots,)
     edges: np.ndarray
-    roots: np.ndarray
+    roots: np.ndarray  # int64 (roots,)
 
 
 class JoinTasks(NamedTuple):
@@ -60,11 +60,11 @@ class JoinTasks(NamedTuple):
     `lo`, `hi`, `from_`, `to` are int64 (tasks,), `fixed` int64 (tasks, slots that are given).
     """
 
-    lo: np.ndarray
-    hi: np.ndarray
-    from_: np.ndarray
-    to: np.ndarray
-    fixed: np.ndarray
+    lo: np.ndarray  # int64 (tasks,)
+    hi: np.ndarray  # int64 (tasks,)
+    from_: np.ndarray  # int64 (tasks,)
+    to: np.ndarray  # int64 (tasks,)
+    fixed: np.ndarray  # int64 (tasks, given slots)
 
 
 class Bindings(NamedTuple):
@@ -78,17 +78,17 @@ class Bindings(NamedTuple):
         uint64: the product of the values so far.
     bound, remaining
         uint64: the slots that have an event, and that wait.
-    asked
+    due
         int64 (h,): what is asked of the two slots at hand.
     """
 
-    at: np.ndarray
-    stop: np.ndarray
-    used: np.ndarray
-    weight: np.ndarray
-    bound: np.ndarray
-    remaining: np.ndarray
-    due: np.ndarray
+    at: np.ndarray  # int64 (bound slots + 1,)
+    stop: np.ndarray  # int64 (bound slots + 1,)
+    used: np.ndarray  # int64 (bound slots + 1,)
+    weight: np.ndarray  # uint64 (bound slots + 1,)
+    bound: np.ndarray  # uint64 (bound slots + 1,)
+    remaining: np.ndarray  # uint64 (bound slots + 1,)
+    due: np.ndarray  # int64 (h,)
 
 
 class Sums(NamedTuple):
@@ -114,7 +114,7 @@ class Sums(NamedTuple):
 
     values: np.ndarray
     numbers: np.ndarray
-    cells: np.ndarray
+    cells: np.ndarray  # uint64 (codes + 1,)
     unit: np.ndarray
     modulus: np.ndarray
     plain: np.ndarray

@@ -90,7 +90,7 @@ class JoinLists(NamedTuple):
 
     low: np.ndarray
     high: np.ndarray
-    pool: np.ndarray
+    pool: np.ndarray  # int64 (room,)
     chosen: np.ndarray
     block: BlockScratch
     met: np.ndarray

@@ -75,9 +75,9 @@ class Arms(NamedTuple):
 class MatchRoom(NamedTuple):
     """Room for results: int32 (values,) events and int8 variables, one result after another, int32 (rows,) ends."""
 
-    positions: np.ndarray
-    variables: np.ndarray
-    ends: np.ndarray
+    positions: np.ndarray  # int32 (values,)
+    variables: np.ndarray  # int8 (values,)
+    ends: np.ndarray  # int32 (rows,)
 
 
 class JoinRanges(NamedTuple):
@@ -93,12 +93,12 @@ class JoinRanges(NamedTuple):
         How many results are wanted, and how many were written by the last call.
     """
 
-    lo: np.ndarray
-    hi: np.ndarray
-    event: np.ndarray
-    skip: np.ndarray
-    size: np.ndarray
-    written: np.ndarray
+    lo: np.ndarray  # int64 (ranges,)
+    hi: np.ndarray  # int64 (ranges,)
+    event: np.ndarray  # int64 (ranges,)
+    skip: np.ndarray  # int64 (ranges,)
+    size: np.ndarray  # int64 (ranges,)
+    written: np.ndarray  # int64 (ranges,)
 
 
 @lean

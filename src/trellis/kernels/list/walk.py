@@ -38,9 +38,9 @@ class WalkRanges(NamedTuple):
     `task` is int64, `first` and `size` are uint64, all (ranges,).
     """
 
-    task: np.ndarray
-    first: np.ndarray
-    size: np.ndarray
+    task: np.ndarray  # int64 (ranges,)
+    first: np.ndarray  # uint64 (ranges,)
+    size: np.ndarray  # uint64 (ranges,)
 
 
 class WalkState(NamedTuple):
@@ -70,8 +70,8 @@ class WalkMarks(NamedTuple):
     Where `backwards`, neighbours are predecessors, the latest first, and paths are written from their last event on.
     """
 
-    starts: np.ndarray
-    ends: np.ndarray
+    starts: np.ndarray  # bool (events,)
+    ends: np.ndarray  # bool (events,)
     backwards: bool
 
 

@@ -21,17 +21,17 @@ class LeftRows(NamedTuple):
     `after` and `until` are int64 (rows,), `weights` float64 (rows,).
     """
 
-    after: np.ndarray
-    until: np.ndarray
-    weights: np.ndarray
+    after: np.ndarray  # int64 (rows,)
+    until: np.ndarray  # int64 (rows,)
+    weights: np.ndarray  # float64 (rows,)
 
 
 class RightRows(NamedTuple):
     """The right rows of a join, by first event: first and last events, int64 (rows,), and weights, float64 (rows,)."""
 
-    starts: np.ndarray
-    ends: np.ndarray
-    weights: np.ndarray
+    starts: np.ndarray  # int64 (rows,)
+    ends: np.ndarray  # int64 (rows,)
+    weights: np.ndarray  # float64 (rows,)
 
 
 class RowGroups(NamedTuple):
@@ -40,9 +40,9 @@ class RowGroups(NamedTuple):
     `codes` is int64 (conditions, groups), `begins` int64 (groups + 1,), `members` int64 (rows,).
     """
 
-    codes: np.ndarray
-    begins: np.ndarray
-    members: np.ndarray
+    codes: np.ndarray  # int64 (conditions, groups)
+    begins: np.ndarray  # int64 (groups + 1,)
+    members: np.ndarray  # int64 (rows,)
 
 
 @njit(cache=True, nogil=True)

@@ -37,36 +37,36 @@ class WalkCandidates(NamedTuple):
         Whether no variable before `v` is asked about `w`.
     """
 
-    events: np.ndarray
-    begin: np.ndarray
-    later: np.ndarray
-    until: np.ndarray
-    bound: np.ndarray
-    pairs: np.ndarray
-    kinds: np.ndarray
-    codes: np.ndarray
-    runs: np.ndarray
-    run_begins: np.ndarray
-    run_at: np.ndarray
-    fresh: np.ndarray
+    events: np.ndarray  # int64 (candidates,)
+    begin: np.ndarray  # int64 (variables + 1,)
+    later: np.ndarray  # int64 (candidates,)
+    until: np.ndarray  # int64 (candidates,)
+    bound: np.ndarray  # int64 (candidates,)
+    pairs: np.ndarray  # int64 (variables, variables, 2)
+    kinds: np.ndarray  # int64 (conditions,)
+    codes: np.ndarray  # int64 (conditions, candidates)
+    runs: np.ndarray  # int64 (room,)
+    run_begins: np.ndarray  # int64 (room,)
+    run_at: np.ndarray  # int64 (conditions,)
+    fresh: np.ndarray  # bool (variables, variables)
 
 
 class SequenceTasks(NamedTuple):
     """First candidates, the event behind the last that may be in a match with each, and the first that may end one."""
 
-    first: np.ndarray
-    limit: np.ndarray
-    least: np.ndarray
+    first: np.ndarray  # int64 (tasks,)
+    limit: np.ndarray  # int64 (tasks,)
+    least: np.ndarray  # int64 (tasks,)
 
 
 class Walk(NamedTuple):
     """The state of a walk: lists of candidates for each depth and variable, `at` which of them, and the rest."""
 
-    low: np.ndarray
-    high: np.ndarray
-    at: np.ndarray
-    pool: np.ndarray
-    state: np.ndarray
+    low: np.ndarray  # int64 (variables, variables)
+    high: np.ndarray  # int64 (variables, variables)
+    at: np.ndarray  # int64 (variables + 1,)
+    pool: np.ndarray  # int64 (room,)
+    state: np.ndarray  # int64 (variables + 2,)
 
 
 # --- Reduction ---------------------------------------------------------------------------------------------------

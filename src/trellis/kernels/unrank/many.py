@@ -37,12 +37,12 @@ class TimeTree(NamedTuple):
     and `below` tells how many of the members before are in the half that is the node below.
     """
 
-    begin: np.ndarray
-    held: np.ndarray
-    members: np.ndarray
-    vertices: np.ndarray
-    sums: np.ndarray
-    below: np.ndarray
+    begin: np.ndarray  # uint64 (levels + 1,)
+    held: np.ndarray  # uint64 (levels,)
+    members: np.ndarray  # int32 (room,)
+    vertices: np.ndarray  # int32 (room,)
+    sums: np.ndarray  # int64 (room, limbs)
+    below: np.ndarray  # int32 (room,)
 
 
 @njit(cache=True, nogil=True)

@@ -16,11 +16,11 @@ class TwoWayGraph(NamedTuple):
     (events,): whether an event may be on a trend.
     """
 
-    offsets: np.ndarray
-    successors: np.ndarray
-    before_offsets: np.ndarray
-    before: np.ndarray
-    usable: np.ndarray
+    offsets: np.ndarray  # int64 (events + 1,)
+    successors: np.ndarray  # int32 (edges,)
+    before_offsets: np.ndarray  # int64 (events + 1,)
+    before: np.ndarray  # int32 (edges,)
+    usable: np.ndarray  # bool (events,)
 
 
 @njit(cache=True, nogil=True)

@@ -44,12 +44,12 @@ class StoredTrends(NamedTuple):
     graphlet of each event begins.
     """
 
-    values: np.ndarray
-    ends: np.ndarray
-    begins: np.ndarray
-    laters: np.ndarray
-    stops: np.ndarray
-    graphlet_of: np.ndarray
+    values: np.ndarray  # int32 (room + SPARE,)
+    ends: np.ndarray  # int64 (rows,)
+    begins: np.ndarray  # int64 (events,)
+    laters: np.ndarray  # int64 (events,)
+    stops: np.ndarray  # int64 (events,)
+    graphlet_of: np.ndarray  # int64 (events,)
 
 
 @njit(cache=True, nogil=True)

@@ -82,23 +82,23 @@ NOTHING = -1
 class CommunityState(NamedTuple):
     """All that query 2 knows: see the page of the package, and `trellis.papers.debs2016.communities`."""
 
-    numbers: np.ndarray
-    users: np.ndarray
-    edges: np.ndarray
-    comments: np.ndarray
-    likes: np.ndarray
-    live: np.ndarray
-    tier: np.ndarray
-    scores: np.ndarray
-    top: np.ndarray
-    shown: np.ndarray
-    shown_sizes: np.ndarray
-    user_ids: np.ndarray
-    comment_ids: np.ndarray
-    friends: np.ndarray
-    pairs: np.ndarray
-    texts: np.ndarray
-    candidates: np.ndarray
+    numbers: np.ndarray  # int64 (NUMBERS,)
+    users: np.ndarray  # int64 (room, columns)
+    edges: np.ndarray  # int64 (room, columns)
+    comments: np.ndarray  # int64 (room, columns)
+    likes: np.ndarray  # int64 (room, columns)
+    live: np.ndarray  # int64 (room,)
+    tier: np.ndarray  # int64 (room,)
+    scores: np.ndarray  # int64 (SCORES,)
+    top: np.ndarray  # int64 (k + SPARE,)
+    shown: np.ndarray  # uint8 (room,)
+    shown_sizes: np.ndarray  # int64 (k,)
+    user_ids: np.ndarray  # int64 (power of two, 2)
+    comment_ids: np.ndarray  # int64 (power of two, 2)
+    friends: np.ndarray  # int64 (power of two, 3)
+    pairs: np.ndarray  # int64 (power of two, 3)
+    texts: np.ndarray  # uint8 (room,)
+    candidates: np.ndarray  # int64 (room,)
 
 
 @lean

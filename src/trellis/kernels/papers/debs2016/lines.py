@@ -207,11 +207,11 @@ def read_event(data, at, kind, event, source, bars):
 class LineFeed(NamedTuple):
     """Where each source is read: see the page of the package; `bars` is scratch."""
 
-    at: np.ndarray
-    events: np.ndarray
-    sources: np.ndarray
-    promises: np.ndarray
-    bars: np.ndarray
+    at: np.ndarray  # int64 (sources,)
+    events: np.ndarray  # int64 (sources, EVENT_FIELDS)
+    sources: np.ndarray  # int64 (sources, SOURCE_FIELDS)
+    promises: np.ndarray  # int64 (sources,)
+    bars: np.ndarray  # int64 (7,)
 
 
 @lean

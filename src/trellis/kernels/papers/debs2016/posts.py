@@ -82,20 +82,20 @@ _ONE = np.uint64(1)
 class PostState(NamedTuple):
     """All that query 1 knows: see the page of the package, and `trellis.papers.debs2016.posts` for how it grows."""
 
-    numbers: np.ndarray
-    posts: np.ndarray
-    items: np.ndarray
-    cursors: np.ndarray
-    due: np.ndarray
-    live: np.ndarray
-    tier: np.ndarray
-    scores: np.ndarray
-    top: np.ndarray
-    shown: np.ndarray
-    post_ids: np.ndarray
-    comment_ids: np.ndarray
-    pairs: np.ndarray
-    names: np.ndarray
+    numbers: np.ndarray  # int64 (NUMBERS,)
+    posts: np.ndarray  # int64 (room, POST_COLUMNS)
+    items: np.ndarray  # int64 (room, ITEM_COLUMNS)
+    cursors: np.ndarray  # int64 (POINTS,)
+    due: np.ndarray  # int64 (POINTS,)
+    live: np.ndarray  # int64 (room,)
+    tier: np.ndarray  # int64 (room,)
+    scores: np.ndarray  # int64 (SCORES,)
+    top: np.ndarray  # int64 (k + SPARE,)
+    shown: np.ndarray  # int64 (k,)
+    post_ids: np.ndarray  # int64 (power of two, 2)
+    comment_ids: np.ndarray  # int64 (power of two, 2)
+    pairs: np.ndarray  # int64 (power of two, 3)
+    names: np.ndarray  # uint8 (room,)
 
 
 @lean
