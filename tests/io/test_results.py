@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from trellis.errors import DataError, UsageError
 from trellis.io.json_text import json_lines
-from trellis.io.results import write_results
+from trellis.io.results import write_parts
 
 TEXT = st.none() | st.text()
 COLUMNS = {
@@ -55,7 +55,7 @@ BATCH = pa.RecordBatch.from_pydict(
 
 
 def test_csv_has_arrays_as_json_fields(tmp_path: Path) -> None:
-    write_results([BATCH], BATCH.schema, str(tmp_path / "out"), "csv")
+    write_parts([[BATCH]], BATCH.schema, str(tmp_path / "out"), "csv")
     (file,) = (tmp_path / "out").glob("part-*")
     header, row = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
     assert header == ["window_start", "count", "events"]
@@ -64,7 +64,7 @@ def test_csv_has_arrays_as_json_fields(tmp_path: Path) -> None:
 
 
 def test_json_is_one_object_a_line(tmp_path: Path) -> None:
-    write_results([BATCH, BATCH], BATCH.schema, str(tmp_path / "out"), "json")
+    write_parts([[BATCH, BATCH]], BATCH.schema, str(tmp_path / "out"), "json")
     (file,) = (tmp_path / "out").glob("part-*")
     lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert lines == [{"window_start": "2024-01-01T00:00:00.000000Z", "count": 12, "events": ["a", 'b"c']}] * 2
@@ -72,10 +72,10 @@ def test_json_is_one_object_a_line(tmp_path: Path) -> None:
 
 def test_an_existing_directory_is_refused_or_replaced(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_results([BATCH], BATCH.schema, str(out))
+    write_parts([[BATCH]], BATCH.schema, str(out))
     with pytest.raises(UsageError, match="exists"):
-        write_results([BATCH], BATCH.schema, str(out))
-    write_results([BATCH, BATCH], BATCH.schema, str(out), overwrite=True)
+        write_parts([[BATCH]], BATCH.schema, str(out))
+    write_parts([[BATCH, BATCH]], BATCH.schema, str(out), overwrite=True)
     assert pq.read_table(out).num_rows == 2
 
 
@@ -83,16 +83,16 @@ def test_an_existing_directory_is_refused_or_replaced(tmp_path: Path) -> None:
 def test_a_failure_leaves_nothing_behind_and_an_old_result_alone(tmp_path: Path, overwrite: bool) -> None:
     out = tmp_path / "out"
     if overwrite:
-        write_results([BATCH], BATCH.schema, str(out))
+        write_parts([[BATCH]], BATCH.schema, str(out))
 
     def failing() -> Any:
         yield BATCH
         raise DataError("no more")
 
     with pytest.raises(DataError, match="no more"):
-        write_results(failing(), BATCH.schema, str(out), overwrite=overwrite)
+        write_parts([failing()], BATCH.schema, str(out), overwrite=overwrite)
     with pytest.raises(DataError, match="no more"):
-        write_results(failing(), BATCH.schema, str(tmp_path / "new" / "deep"))
+        write_parts([failing()], BATCH.schema, str(tmp_path / "new" / "deep"))
     assert [p.name for p in tmp_path.iterdir()] == (["out"] if overwrite else [])
     if overwrite:
         assert pq.read_table(out).num_rows == 1
@@ -100,4 +100,4 @@ def test_a_failure_leaves_nothing_behind_and_an_old_result_alone(tmp_path: Path,
 
 def test_an_unknown_format_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no output format `parqet`"):
-        write_results([BATCH], BATCH.schema, str(tmp_path / "out"), "parqet")
+        write_parts([[BATCH]], BATCH.schema, str(tmp_path / "out"), "parqet")

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from trellis.engines.spark.sources.read import read
 from trellis.io.read import read_table
-from trellis.io.results import write_results
+from trellis.io.results import write_parts
 from trellis.io.spreadsheets import GUARD, guard_name, guard_text, unguard_name, unguard_text
 from trellis.io.write import write_table
 
@@ -68,7 +68,7 @@ def test_a_table_is_read_back_unchanged(tmp_path: Path, extension: str) -> None:
 
 def test_results_are_shown_and_read_back_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    write_results(table().to_batches(), table().schema, str(out), "csv")
+    write_parts([table().to_batches()], table().schema, str(out), "csv")
     header, *rows = fields(out / "part-00000.csv")
     assert header == ["ts", f"{GUARD}=name", f"{GUARD}-number", "total", "total_text"]
     assert [row[1] for row in rows] == [guard_name(text or "") for text in NASTY]
@@ -81,7 +81,7 @@ def test_results_are_shown_and_read_back_on_both_engines(spark: SparkSession, tm
 
 
 def test_the_plain_form(tmp_path: Path) -> None:
-    write_results(table().to_batches(), table().schema, str(tmp_path / "out"), "csv", raw_csv=True)
+    write_parts([table().to_batches()], table().schema, str(tmp_path / "out"), "csv", raw_csv=True)
     header, *rows = fields(tmp_path / "out" / "part-00000.csv")
     assert header == table().column_names
     assert [row[1] for row in rows] == [text or "" for text in NASTY]

@@ -55,11 +55,11 @@ def _counted(
         step("aggregating")
         aggregated = trends.aggregates().to_arrow()
     if target is not None:
-        from trellis.io.results import write_results
+        from trellis.io.results import write_parts
 
         rows = counted if aggregated is None else aggregated
         step("writing")
-        write_results(rows.to_batches(), rows.schema, target, output.format, raw_csv=output.raw_csv)
+        write_parts([rows.to_batches()], rows.schema, target, output.format, raw_csv=output.raw_csv)
     step("summing up")
     summary = Summary(query_text(trends), trends.statistics, total_of(counted), clock.seconds, output.out)
     return summary, counted, aggregated

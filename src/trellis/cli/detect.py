@@ -88,7 +88,7 @@ def _write(trends: Any, target: OutputTarget, output: o.OutputOptions, size: int
     if trends.engine != "local" or trends.plan.bound.aggregates:
         trends.write(target, format=str(output.format), raw_csv=output.raw_csv)  # tasks know nothing of commands
         return
-    from trellis.io.results import write_results
+    from trellis.io.results import write_parts
 
     def batches() -> Iterator[Any]:
         rows = 0
@@ -97,7 +97,7 @@ def _write(trends: Any, target: OutputTarget, output: o.OutputOptions, size: int
             rows += batch.num_rows
             step(f"writing {number(rows)} of {plural(size, 'result')}")
 
-    write_results(batches(), trends.schema, target, output.format, raw_csv=output.raw_csv)
+    write_parts([batches()], trends.schema, target, output.format, raw_csv=output.raw_csv)
 
 
 def _json_rows(rows: Any, summary: Summary, aggregated: bool) -> dict[str, str]:

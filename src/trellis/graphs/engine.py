@@ -156,8 +156,12 @@ class Result:
 
     def to_dict(self) -> dict[Any, Any]:
         """Return the result of each vertex by its id."""
-        table = self.to_arrow()
-        return dict(zip(table["vertex"].to_pylist(), table["value"].to_pylist(), strict=True))
+        return by_vertex(self.to_arrow())
+
+
+def by_vertex(table: pa.Table) -> dict[Any, Any]:
+    """Return the values of a table of `vertex` and `value` by vertex."""
+    return dict(zip(table["vertex"].to_pylist(), table["value"].to_pylist(), strict=True))
 
 
 def execute(program: VertexProgram, graph: EdgeList, threads: int | None = None) -> Result:

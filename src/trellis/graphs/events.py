@@ -14,6 +14,7 @@ from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.language.durations import UNITS, to_micros
 
 IN_UTC, NAIVE = pa.timestamp("us", "UTC"), pa.timestamp("us")
+AT_ONCE = 1 << 14  # rows that become events together
 
 
 class Event(Mapping[str, Any]):
@@ -167,16 +168,12 @@ class EventShape:
         if order is None:
             order = pa.table({"time": self.times(table), "id": self.ids(table)})
         names = {name: i for i, name in enumerate(table.column_names)}
-        for batch, keys in zip(*_in_step(table, order), strict=True):
+        for begin in range(0, table.num_rows, AT_ONCE):
+            batch, keys = table.slice(begin, AT_ONCE), order.slice(begin, AT_ONCE)
             columns = [_values(column) for column in batch.columns]
             rows = zip(*columns, strict=True)
             for row, time, event_id in zip(rows, keys["time"].to_pylist(), keys["id"].to_pylist(), strict=True):
                 yield Event(names, row, time, event_id)
-
-
-def _in_step(table: pa.Table, order: pa.Table, rows: int = 1 << 14) -> tuple[list[pa.Table], list[pa.Table]]:
-    begins = range(0, table.num_rows, rows)
-    return [table.slice(begin, rows) for begin in begins], [order.slice(begin, rows) for begin in begins]
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

@@ -37,19 +37,11 @@ def check_format(format: str, raw_csv: bool = False) -> None:
         raise UsageError(f"raw CSV was asked for, and the format is {format}", "Leave it out, or write csv.")
 
 
-def write_results(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, path: PLACE, format: str = "parquet",
-    overwrite: bool = False, inputs: Iterable[PLACE] = (), raw_csv: bool = False,
-) -> None:  # fmt: skip
-    """Write record batches as one file in a directory, wholly or not at all; see `trellis.io.outputs`."""
-    write_parts([batches], schema, path, format, overwrite, inputs, raw_csv)
-
-
 def write_parts(
     parts: Sequence[Iterable[pa.RecordBatch]], schema: pa.Schema, path: PLACE, format: str = "parquet",
     overwrite: bool = False, inputs: Iterable[PLACE] = (), raw_csv: bool = False,
 ) -> None:  # fmt: skip
-    """Write record batches as a file for each part, at the same time, wholly or not at all."""
+    """Write record batches into a directory, a file for each part, wholly or not at all; see `trellis.io.outputs`."""
     check_format(format, raw_csv)
     with claimed(path, overwrite=overwrite, inputs=inputs) as output, output.replacing() as directory:
         files = [directory / f"part-{i:05}.{format}" for i in range(len(parts))]

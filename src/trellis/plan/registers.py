@@ -435,7 +435,7 @@ def register_text(register: Register, singles: frozenset[str]) -> str:
             return f"the {ORDINAL.get(register.nth, f'{register.nth}th')} {var}"
         case RegisterKind.COUNT:
             return f"how many {var}, up to {register.nth}"
-        case RegisterKind.EXTREME:
+        case RegisterKind.EXTREME | RegisterKind.BEST:
             return f"the {'greatest' if register.greatest else 'least'} {_value_text(register.value)} of {var}"
         case RegisterKind.SAME:
             return f"the one {_value_text(register.value)} of every {var}"
@@ -450,8 +450,6 @@ def register_text(register: Register, singles: frozenset[str]) -> str:
             return f"whether there is a {of}" if register.nth else f"how many {of}"
         case RegisterKind.SUM | RegisterKind.REAL_SUM | RegisterKind.EXACT_SUM:
             return f"the sum of {register.columns[0]} of {var}"
-        case RegisterKind.BEST:
-            return f"the {'greatest' if register.greatest else 'least'} {_value_text(register.value)} of {var}"
         case RegisterKind.MET:
             return f"whether some {var} had `{bit_text(register.value)}`"
         case RegisterKind.TUPLES:

@@ -46,7 +46,7 @@ class Passing:
     total: int
 
 
-def passing(results: Any, partition: Mapping[str, Any] | None, most: int, seed: int = 0) -> Passing | None:
+def passing(results: Any, partition: Mapping[str, Any] | None, most: int) -> Passing | None:
     """Return the events that the trends of a partition pass through; None where it has no trend.
 
     All trends are looked at where there are no more than `most`. More are counted PER EVENT, without a list; only where
@@ -76,7 +76,7 @@ def passing(results: Any, partition: Mapping[str, Any] | None, most: int, seed: 
     picks = (
         {place: list(range(size)) for place, size in enumerate(sizes)}
         if total <= most
-        else sampled_ranks(sizes, most, seed)
+        else sampled_ranks(sizes, most, seed=0)
     )
     found = results.picked_events({results.group_of(rows[mine[place]]): list(ranks) for place, ranks in picks.items()})
     first: dict[str, int] = {}

@@ -199,9 +199,9 @@ def _cell(value: Any, width: int = WIDEST) -> str:
 # --- Tables -----------------------------------------------------------------------------------------------------
 
 
-def text_table(rows: pa.Table, width: int, most: int = ROWS) -> str:
+def text_table(rows: pa.Table, width: int) -> str:
     """Return the first rows as lines of text that are no wider than `width`, and how many more there are."""
-    shown_rows = ShownColumns(rows.slice(0, most), width)
+    shown_rows = ShownColumns(rows.slice(0, ROWS), width)
     columns = []
     for name, cells in shown_rows.cells.items():
         title = shown_in_line(name)
@@ -209,8 +209,8 @@ def text_table(rows: pa.Table, width: int, most: int = ROWS) -> str:
         right = name in shown_rows.numbers
         columns.append([t.rjust(size) if right else t.ljust(size) for t in (title, *cells)])
     lines = ["   ".join(cells).rstrip() for cells in zip(*columns, strict=True)] if columns else []
-    if rows.num_rows > most:
-        lines.append(f"… {rows.num_rows - most:,} more")
+    if rows.num_rows > ROWS:
+        lines.append(f"… {rows.num_rows - ROWS:,} more")
     if shown_rows.left_out:
         lines.append(f"without {', '.join(map(shown_in_line, shown_rows.left_out))}")
     return "\n".join(lines) if rows.num_rows else f"no rows ({', '.join(map(shown_in_line, rows.column_names))})"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, UsageError, did_you_mean
 from trellis.events.clock import MICROS, UTC_MICROS, clock_of
-from trellis.events.columns.evaluate import evaluate
+from trellis.events.columns.evaluate import evaluate, evaluate_constant
 from trellis.events.columns.ordering import rank_codes
 from trellis.events.columns.types import normalise
 from trellis.events.slice import Slice
@@ -408,7 +408,7 @@ class RowMaker:
                 return pa.array(rows.batch.lengths)
             case OutputKind.CONSTANT:
                 assert output.constant is not None
-                return evaluate(output.constant, _no_columns, len(rows.batch.lengths))
+                return evaluate_constant(output.constant, len(rows.batch.lengths))
             case OutputKind.ATTRIBUTE:
                 assert output.column is not None
                 return self._of_variable(output.column.var, partial(self._attribute, output), rows)
@@ -484,10 +484,6 @@ def order_of(plan: Plan, events: Slice, batch: PathBatch) -> list[NDArray[np.int
     maker = RowMaker(plan, events)
     rows = PathArrays(batch, maker._times)
     return order_codes(plan.bound, [maker._shown(ordering.output, rows) for ordering in plan.bound.order_by])
-
-
-def _no_columns(column: Column) -> pa.Array:
-    raise AssertionError(f"a constant reads no column, but this one reads {column.name}")
 
 
 def _narrow(array: pa.Array, output: Output) -> pa.Array:

@@ -66,6 +66,15 @@ def evaluate(value: Value, resolve: Resolve, length: int) -> Array:
     return pa.repeat(result, length) if is_scalar(result) else result
 
 
+def evaluate_constant(value: Value, length: int) -> Array:
+    """Evaluate a value that reads no column, for so many rows."""
+
+    def no_columns(column: Column) -> Array:
+        raise AssertionError(f"a constant reads no column, but this one reads {column.name}")
+
+    return evaluate(value, no_columns, length)
+
+
 def _evaluated(value: Value, resolve: Resolve) -> Operand:
     if isinstance(value, Column):
         return without_nan(resolve(value))

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
-from trellis.events.columns.evaluate import evaluate
+from trellis.events.columns.evaluate import evaluate, evaluate_constant
 from trellis.events.columns.ordering import rank_codes, row_codes
 from trellis.events.columns.types import normalise
 from trellis.events.slice import Ints, Slice
@@ -149,7 +149,7 @@ class EndsKey:
     def _value(self, output: Output, firsts: Ints, lasts: Ints) -> pa.Array:
         if output.kind is OutputKind.CONSTANT:
             assert output.constant is not None
-            return evaluate(output.constant, _no_columns, len(firsts))
+            return evaluate_constant(output.constant, len(firsts))
         if output.column is not None:
             return self.events.columns[output.column.name].take(
                 pa.array(lasts if output.column.which is Which.LAST else firsts)
@@ -173,10 +173,6 @@ def _divides_by_last(output: Output) -> bool:
     by = output.arguments[1:] if output.function == "/" else ()
     found = any(c.which is Which.LAST for argument in by for c in _columns(argument))
     return found or any(map(_divides_by_last, output.arguments))
-
-
-def _no_columns(column: Column) -> pa.Array:
-    raise AssertionError(f"a constant reads no column, but this one reads {column.name}")
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from trellis.engines.spark.ship.ship import ship
 from trellis.engines.spark.split.hashing import bucket_keys
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.graphs.arrays import SOURCE, TARGET
-from trellis.graphs.engine import refuse_more, round_bound
+from trellis.graphs.engine import by_vertex, refuse_more, round_bound
 from trellis.graphs.program import BOTH, OUT, VertexProgram, Vertices
 from trellis.graphs.values import Values, from_arrow, to_arrow
 
@@ -66,8 +66,7 @@ class SparkResult:
 
     def to_dict(self) -> dict[Any, Any]:
         """Return the result of each vertex by its id."""
-        table = self.to_arrow()
-        return dict(zip(table["vertex"].to_pylist(), table["value"].to_pylist(), strict=True))
+        return by_vertex(self.to_arrow())
 
     @cached_property
     def _both(self) -> tuple[pa.Array, Values]:
