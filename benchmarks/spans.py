@@ -16,6 +16,7 @@ TIMES = 3  # a span may take beside windows
 FEW = {  # attribute vertices: nothing is compared, or keys are
     "E+, nothing compared": "PATTERN E+ s[] REPORT any",
     "E+, equal keys": "PATTERN E+ s[] WHERE s[i].k = s[i-1].k REPORT any",
+    "E+ next, HAVING LENGTH": "PATTERN E+ s[] WHERE s[i].k >= s[i-1].k SELECT skip-till-next HAVING LENGTH >= 20",
     "SEQ(A+, B) REPORT any": "PATTERN SEQ(A+ a[], B b) REPORT any",
     "SEQ(A+, B)": "PATTERN SEQ(A+ a[], B b)",
     "SEQ(A, B+, C)": "PATTERN SEQ(A a, B+ b[], C c)",

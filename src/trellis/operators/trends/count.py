@@ -78,8 +78,11 @@ class Counter:
         least: int = 1, most: int = NO_BOUND, groups: int | None = None, threads: int = 1, sizes: Sizes = USUAL,
     ) -> None:  # fmt: skip
         self.events, self.relation, self._graph, self.sizes = events, relation, graph, sizes
-        self.tasks, self.each = _beginning(relation, tasks).together(len(events)), tasks
-        self.least, self.most = least, most
+        self.least, self.most, self.each = least, most, tasks
+        chains = _is_of_chains(relation, tasks)
+        self._by_start = chains and not tasks.every  # whether a start has one trend, whose length is told before
+        some = _of_lengths(relation, tasks, least, most) if chains else _beginning(relation, tasks)
+        self.tasks = some.together(len(events))
         self.groups = len(events.groups) if groups is None else groups
         self.threads = threads
         self._known: tuple[Any, ...] | None = None
@@ -286,12 +289,12 @@ class Counter:
         algebra, arguments = modulo(int(prime)), self._arguments(tasks)
         if self.least > self.most:
             return np.zeros((1 + len(weights), len(tasks)), np.uint64)
-        if self.most < self._longest:
+        if self.most < self._longest and not self._by_start:
             return passes.weigh_lengths(algebra, *arguments, weights, self.least, self.most)
         whole = (
             passes.weigh(algebra, *arguments, weights) if len(weights) else self._numbers(algebra, tasks).reshape(1, -1)
         )
-        if self.least <= 1:
+        if self.least <= 1 or self._by_start:
             return whole
         shorter = passes.weigh_lengths(algebra, *arguments, weights, 1, self.least - 1)
         return (whole + prime - shorter) % prime
@@ -351,6 +354,32 @@ def _beginning(relation: SuccessorRelation, tasks: TrendTasks) -> TrendTasks:
     from trellis.kernels.count.spans import begin_trends
 
     return tasks.chosen(begin_trends(shape, relation.events, relation.tasks(tasks)))
+
+
+def _is_of_chains(relation: SuccessorRelation, tasks: TrendTasks) -> bool:
+    """Return whether tasks are of spans in which one event at most follows each: a start has one longest trend."""
+    shape = relation.shape
+    if not isinstance(shape, EdgeLists) or not tasks.single or tasks.starts is not None:
+        return False
+    return len(shape.successors) < len(shape.offsets) and bool((np.diff(shape.offsets) <= 1).all())
+
+
+def _of_lengths(relation: SuccessorRelation, tasks: TrendTasks, least: int, most: int) -> TrendTasks:
+    """Return the tasks of chains up to the last event of their longest trend, if it can have an allowed length."""
+    assert isinstance(relation.shape, EdgeLists)
+    offsets, successors = relation.shape
+    behind = len(offsets) - 1
+    jumps = [np.full(len(offsets), behind)]  # over 1, 2, 4, ... events, or behind the last one
+    jumps[0][:-1][np.diff(offsets) == 1] = successors
+    while (jumps[-1] < behind).any():
+        jumps.append(jumps[-1][jumps[-1]])
+    last, length = tasks.lo.copy(), np.ones(len(tasks), np.int64)
+    for power in reversed(range(len(jumps))):
+        farther = jumps[power][last]
+        goes_on = farther < tasks.hi
+        last[goes_on] = farther[goes_on]
+        length[goes_on] += 1 << power
+    return replace(tasks, hi=last + 1).chosen((length >= least) & (tasks.every | (length <= most)))
 
 
 def _by_group(table: Residues, place: NDArray[np.int64], groups: int, prime: int) -> Residues:
