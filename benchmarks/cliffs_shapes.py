@@ -410,6 +410,27 @@ def _same_symbol_rising(kind: Any, sym: Any, price: Any, size: int) -> Any:
     return found
 
 
+@numba.njit(cache=True)
+def _run_above(kind: Any, price: Any, size: int) -> Any:
+    """Count `SEQ(A a, B+ b[])` in windows of a size, `b` rising to above `a` and not to be continued, modulo 2^64."""
+    found, runs = np.uint64(0), np.zeros(size, np.uint64)
+    for a in range(len(kind)):
+        begin, end = a // size * size, min(len(kind), (a // size + 1) * size)
+        for i in range(a + 1, end if kind[a] == A else a):
+            if kind[i] != B:
+                continue
+            runs[i - begin], ends = np.uint64(1), price[i] > price[a]
+            for j in range(a + 1, i):
+                if kind[j] == B and price[j] < price[i]:
+                    runs[i - begin] += runs[j - begin]
+            for j in range(i + 1, end):
+                ends &= kind[j] != B or price[j] <= price[i]
+            found += runs[i - begin] if ends else np.uint64(0)
+    return found
+
+
+ABOVE = "PATTERN SEQ(A a, B+ b[]) WHERE {} WITHIN 300 SLIDE 300"
+RISING = "b[i].price > b[i-1].price AND "
 GREATEST = "PATTERN SEQ(A a, B+ b[], C c) WHERE {} WITHIN 300 SLIDE 300"
 
 CARRIED_ROWS = (
@@ -430,6 +451,13 @@ CARRIED_ROWS = (
         lambda events: int(_even_number(*columns(events, "kind"), 300)),
         rewordings=(GREATEST.format("COUNT(b) % 3 != 1"), GREATEST.format("COUNT(b) >= 3"),
                     GREATEST.format("[part] AND COUNT(b) % 2 = 0")),
+    ),
+    Cliff(
+        8, "a run that rises above the first event", ABOVE.format(RISING + "LAST(b).price > a.price"),
+        lambda events: int(_run_above(*columns(events, "kind", "price"), 300)),
+        rewordings=(ABOVE.format(RISING + "LAST(b).price < 1.01 * a.price"),
+                    ABOVE.format(RISING + "LAST(b).price > a.price") + " REPORT any",
+                    ABOVE.format("b[i].sym = b[i-1].sym AND LAST(b).price > a.price")),
     ),
     Cliff(
         8, "a value carried over rising ones", CARRIED.format("c.sym = a.sym AND b[i].price > b[i-1].price"),

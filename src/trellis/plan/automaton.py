@@ -134,24 +134,29 @@ class Automaton:
             return None
         return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
 
-    def reports_all(self) -> bool:
-        """Return whether nothing can ever be put before or after a match, whatever the events: all are unextendable.
+    def is_preceded(self) -> bool:
+        """Return whether something might be put before a match, with some events, or that is not known.
 
         A match and a longer one read the same variables, once the longer one has read what it has before: so two states
-        go through the automaton together. False where it is not known.
+        go through the automaton together.
         """
-        if not self.complete:
-            return False
-        steps: dict[int, list[tuple[str, int]]] = {}
+        steps, ends = self._steps(), {one.state for one in self.accepting}
+        longer = _together({(0, one.target) for one in self.transitions}, steps)
+        return not self.complete or any(a in ends and b in ends for a, b in longer)
+
+    def is_followed(self) -> bool:
+        """Return whether something might be put after a match, with some events, or that is not known."""
+        steps, ends = self._steps(), {one.state for one in self.accepting}
+        begun = {one.target for one in self.transitions}
+        going_on = {a for a in begun if any(target in ends for target in _reached(a, steps))}
+        return not self.complete or any(a in ends and b in going_on for a, b in _together({(0, 0)}, steps))
+
+    def _steps(self) -> _Steps:
+        """Return the variables that may be read in each state, each with the state behind it."""
+        steps: _Steps = {}
         for one in self.transitions:
             steps.setdefault(one.source, []).append((one.variable, one.target))
-        ends = {one.state for one in self.accepting}
-        begun = {one.target for one in self.transitions}
-        longer_before = _together({(0, state) for state in begun}, steps)
-        if any(a in ends and b in ends for a, b in longer_before):
-            return False
-        going_on = {a for a in begun if any(target in ends for target in _reached(a, steps))}
-        return not any(a in ends and b in going_on for a, b in _together({(0, 0)}, steps))
+        return steps
 
     def chain(self) -> tuple[tuple[str, ...], ...] | None:
         """Return the variables that NOT forbids around each position; None unless these are single events in a row.

@@ -56,17 +56,18 @@ def _searching(plan: Plan) -> str:
 
 
 def counts_alone(plan: Plan) -> bool:
-    """Return whether a search counts without a graph: all matches are results, of whatever length."""
+    """Return whether a search counts without a graph.
+
+    Under REPORT unextendable nothing may be put before a match. What may be put after it is told for all matches with
+    the same rest: REPORT does not look at iterations, and HAVING does not change what is complete.
+    """
     bound, automaton = plan.bound, plan.automaton
-    if (
-        bound.having
-        or automaton.concurrent
-        or automaton.paced
-        or bound.select is not Select.ANY
-        or bound.report is Report.MAXIMAL
-    ):
+    if bound.having or automaton.concurrent or automaton.paced or bound.select is not Select.ANY:
         return False
-    return bound.report is Report.ANY or automaton.reports_all()
+    if bound.report is not Report.UNEXTENDABLE or automaton.is_preceded():
+        return bound.report is Report.ANY
+    plain = not (bound.filters or automaton.worded or automaton.grouped or any(v.absent for v in bound.variables))
+    return plain or not automaton.is_followed()
 
 
 def _counting(graph: PositionGraph) -> str:

@@ -7,25 +7,31 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.explore.lists import hashed, is_row
+from trellis.kernels.explore.matches import END, VARIABLE
 from trellis.kernels.explore.moves import coming_of
+from trellis.kernels.explore.tables import NONE
 from trellis.kernels.explore.terms import MOST_TERMS
 from trellis.kernels.jit import njit
 
-NO_CLASSES, NO_LIMBS = -7, -8  # what there is no room for
+NO_CLASSES, NO_LIMBS, NO_STEPS = -7, -8, -9  # what there is no room for
 UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class leads to
 NOT_YET = -1  # terms that are not resolved yet
 UNMADE, FAILED = -3, -4  # a class that must be found out, and none
 NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING, GUARDED, UNTILED = range(9)
+SINCE, FOLLOWED, NOTED, WATCHED, KEY, VALUE, CHAIN, BESIDE = range(9, 17)
 """Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
 and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
 classes that events can still join, and those with fresh matches. Then what NOTs and UNTILs forbid to it, as bits, where
-that is noted as events come; see `bars`."""
+that is noted as events come; see `bars`. Then the times at which its last whole match ended, at which it went on to a
+whole one, and to another that was noted, or -1; and whether those are noted; see `ends`. Last what it waits for, the
+place of those that wait for the same, plus one, and the next of them, plus one; see `keys`."""
 LEAD, POOL, WHOLE, NUMBER, KNOWN, RESOLVED = range(6)
 """Numbers of a class and a variable, or what is forbidden: the class, plus one, that it leads to, or what is known of
 it; the class, plus one, that takes the variable's events together with others that differ in what it overwrites;
 whether the matches that it leads to are whole ones; how many terms are resolved (-1: not known, -2: they are not), and
 whether those that become known with the event are among them; the terms follow."""
 WAY = RESOLVED + 3 * MOST_TERMS
+MOST_KEYS = 8  # rows of codes that classes wait for
 
 
 class Classes(NamedTuple):
@@ -46,7 +52,15 @@ class Classes(NamedTuple):
         An open-addressing hash of the classes, plus one, and the place of each in it.
     sizes
         How many classes, live ones, and touched ones there are, the most classes that a group had, how many limbs are
-        in use, and whether classes take events together.
+        in use, and whether classes take events together; how many steps are noted, how many numbers are held, and how
+        many rows of codes classes wait for.
+    ended, older
+        As `counts`, of whole matches, where not all of them count; see `ends`.
+    notes, held, numbers
+        int32 (steps, 3): the steps that are noted, from a class to another at a time, none if all matches count.
+        int32 (steps, 2) and uint64 (steps, limbs): the classes whose numbers are held, from when on, and the numbers.
+    chains, keys
+        A hash of the first of the classes, plus one, that wait for a value, and the rows of codes that have these.
     """
 
     rows: np.ndarray  # int64 (classes, numbers)
@@ -58,19 +72,29 @@ class Classes(NamedTuple):
     memo: np.ndarray  # int32 (moves,)
     table: np.ndarray  # int32 (2 * classes,)
     at: np.ndarray  # int64 (classes,)
-    sizes: np.ndarray  # int64 (6,)
+    sizes: np.ndarray  # int64 (9,)
+    ended: np.ndarray  # uint64 (classes, limbs)
+    older: np.ndarray  # uint64 (classes, limbs)
+    notes: np.ndarray
+    held: np.ndarray
+    numbers: np.ndarray
+    chains: np.ndarray  # int32 (2 * classes,)
+    keys: np.ndarray  # int64 (8,)
 
 
-ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS = range(6)
+ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, NOTES, HELD, KEYS = range(9)
 
 
-def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int) -> Classes:
-    """Return room for classes, a power of two, whose matches make some moves."""
+def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int, steps: int = 0) -> Classes:
+    """Return room for classes, a power of two, whose matches make some moves, and for steps that are noted."""
+    ending = classes if steps else 0
     return Classes(
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
-        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 9), np.int64),
+        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 17), np.int64),
         np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.zeros(6, np.int64),
+        np.empty(classes, np.int64), np.zeros(9, np.int64), np.empty((ending, limbs), np.uint64),
+        np.empty((ending, limbs), np.uint64), np.empty((steps, 3), np.int32), np.empty((steps, 2), np.int32),
+        np.empty((steps, limbs), np.uint64), np.zeros(2 * classes, np.int32), np.empty(MOST_KEYS, np.int64),
     )  # fmt: skip
 
 
@@ -106,7 +130,11 @@ def make_class(tables, lists, classes, row, shape):
     state = classes.states
     state[number, NEXT], state[number, SHAPE] = coming_of(tables, lists, row), shape
     state[number, IS_LIVE] = state[number, IS_TOUCHED] = state[number, TAKEN] = 0
-    state[number, GUARDED] = state[number, UNTILED] = 0
+    state[number, GUARDED] = state[number, UNTILED] = state[number, WATCHED] = state[number, CHAIN] = 0
+    state[number, SINCE] = state[number, FOLLOWED] = state[number, NOTED] = -1
+    if classes.notes.shape[0]:
+        for k in range(classes.ended.shape[1]):
+            classes.ended[number, k] = classes.older[number, k] = 0
     for way in range(0, classes.ways.shape[1], WAY):
         classes.ways[number, way + LEAD] = UNKNOWN
         classes.ways[number, way + POOL] = 0
@@ -166,6 +194,18 @@ def enliven(states, sizes, one):
     if states[one, NEXT]:
         states[sizes[LIVE], LIVING] = one
         sizes[LIVE] += 1
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def leave_out(classes, event):
+    """Leave out the classes whose span has passed."""
+    left = 0
+    for i in range(classes.sizes[LIVE]):
+        one = classes.states[i, LIVING]
+        if classes.rows[one, END] > event or classes.rows[one, VARIABLE] == NONE:
+            classes.states[left, LIVING] = one
+            left += 1
+    classes.sizes[LIVE] = left
 
 
 @njit(cache=True, nogil=True, _nrt=False)

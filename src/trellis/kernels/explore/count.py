@@ -3,7 +3,8 @@
 A class is all matches so far with the same rest: a row as in `matches`, without the last event; if a NOT of the next
 step asks for its time, with what was forbidden since (see `bars`), or one behind which as much is forbidden. Where
 neither a register of the variable nor a NOT depends on the event that a class takes, the class that it leads to is
-found once. Only for skip-till-any, and patterns without AND. Numbers are exact, in limbs of 64 bits.
+found once. Only for skip-till-any, and patterns without AND. `ends` says which matches count. Numbers are exact, in
+limbs of 64 bits.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.bars import UNTRACKED, bar, guards_of, is_steady, leads_alike
 from trellis.kernels.explore.classes import (
     ALL,
+    BESIDE,
     CHANGING,
     FAILED,
     GUARDED,
+    HELD,
+    KEYS,
     KNOWN,
     LEAD,
     LIMBS,
@@ -27,6 +31,7 @@ from trellis.kernels.explore.classes import (
     NO_CLASSES,
     NO_LIMBS,
     NOT_YET,
+    NOTES,
     NUMBER,
     POOL,
     POOLS,
@@ -40,16 +45,18 @@ from trellis.kernels.explore.classes import (
     UNTILED,
     WAY,
     WHOLE,
-    add,
     enliven,
     give,
     give_pools,
     known_class,
+    leave_out,
     make_class,
     settle,
 )
+from trellis.kernels.explore.ends import count_ends, go_on
 from trellis.kernels.explore.graph import begin_row
 from trellis.kernels.explore.iterations import begin_iteration
+from trellis.kernels.explore.keys import forget_keys, wait, waiting
 from trellis.kernels.explore.lists import FULL, is_row
 from trellis.kernels.explore.matches import (
     BOUND,
@@ -277,8 +284,6 @@ def _take(
         whole = is_result(tables, columns, programs, lists, scratch, fresh)
     if whole == TROUBLE:
         return TROUBLE
-    if whole == HOLDS and not add(totals, group, classes.amount, classes.sizes):
-        return NO_LIMBS
     nots, untils = np.int64(UNTRACKED), np.int64(0)
     if tables[t.NOTS] and not tables[t.GROUPS]:
         nots, untils = guards_of(tables, lists, fresh, open_views(tables, lists, fresh))
@@ -290,6 +295,9 @@ def _take(
     target = _find_class(tables, lists, moves, classes, fresh, shape)
     if target < 0:
         return target
+    answer = go_on(classes, one, target, whole == HOLDS, columns[t.SAME_ROW, event], totals, group)
+    if answer < 0:
+        return answer
     if nots != UNTRACKED:
         classes.states[target, GUARDED], classes.states[target, UNTILED] = nots, untils
         if move < 0 and lead == UNKNOWN and number >= 0 and is_steady(tables, lists, row, variable):
@@ -311,22 +319,12 @@ def _forget_classes(classes, moves):
     """Empty the classes."""
     for i in range(classes.sizes[ALL]):
         classes.table[classes.at[i]] = 0
+    forget_keys(classes)
     for i in range(min(moves.used[0] * classes.ways.shape[1] // WAY * 2, classes.memo.shape[0])):
         classes.memo[i] = 0
     classes.sizes[MOST] = max(classes.sizes[MOST], classes.sizes[ALL])
     classes.sizes[ALL] = classes.sizes[LIVE] = classes.sizes[TOUCHED] = classes.sizes[POOLS] = 0
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _leave_out(classes, event):
-    """Leave out the classes whose span has passed."""
-    left = 0
-    for i in range(classes.sizes[LIVE]):
-        one = classes.states[i, LIVING]
-        if classes.rows[one, END] > event or classes.rows[one, VARIABLE] == t.NONE:
-            classes.states[left, LIVING] = one
-            left += 1
-    classes.sizes[LIVE] = left
+    classes.sizes[NOTES] = classes.sizes[HELD] = 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -359,15 +357,27 @@ def _take_all(
     tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, event, alone, chosen, totals,
     group, lo, hi,
 ):  # fmt: skip
-    """Let all classes take an event, the youngest first: they were mostly made by the others."""
+    """Let all classes take an event, after those that wait for it the youngest first: others mostly made them."""
     usable = np.int64(0)
     for variable in range(tables[t.VARIABLES]):
         upto = tables[t.E_UPTO] + variable
         if columns[upto, event] != columns[upto, event + 1]:
             usable |= 1 << variable
     states, ways, sizes, ints, there = classes.states, classes.ways, classes.sizes, programs.ints, programs.there
-    for i in range(sizes[LIVE] - 1 if usable else -1, -1, -1):
-        one = states[i, LIVING]
+    live, waits, key, keys = sizes[LIVE] if usable else 0, np.int64(-1), 0, sizes[KEYS] if usable else 0
+    while waits >= 0 or key < keys or live:
+        is_live, made = waits < 0 and key == keys, False
+        if is_live:
+            live -= 1
+            one = states[live, LIVING]
+        elif waits < 0:
+            waits = waiting(classes, ints, there, key, event)
+            key += 1
+            continue
+        else:
+            one, waits = waits, states[waits, BESIDE] - 1
+            if classes.rows[one, END] <= event:
+                continue
         some = states[one, NEXT] & usable
         if not some or (one == start and chosen.shape[0] and not chosen[event]):
             continue
@@ -401,14 +411,19 @@ def _take_all(
                 )  # fmt: skip
                 if status < 0:
                     return status
+                made = True
                 continue
             fits = give(classes.counts, classes.fresh, classes.amount, states, sizes, target, alone)
             if sizes[POOLS]:
                 fits &= give_pools(classes, target, alone)
-            if ways[one, way + WHOLE]:
-                fits &= add(totals, group, classes.amount, sizes)
             if not fits:
                 return NO_LIMBS
+            status = go_on(classes, one, target, ways[one, way + WHOLE], columns[t.SAME_ROW, event], totals, group)
+            if status < 0:
+                return status
+        if made and is_live and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
+            sizes[LIVE] -= 1
+            states[live, LIVING] = states[sizes[LIVE], LIVING]
     return 0
 
 
@@ -429,7 +444,7 @@ def _count_group(
     while event < hi:
         end = min(hi, columns[t.LATER_ROW, event])
         if tables[t.SPAN]:
-            _leave_out(classes, event)
+            leave_out(classes, event)
         for e in range(event, end):
             if tables[t.ALONE]:
                 status = bar(tables, columns, programs, lists, scratch, classes, row, e, UNTILED)
@@ -448,7 +463,7 @@ def _count_group(
         if not settle(classes):
             return NO_LIMBS
         event = end
-    return 0
+    return 0 if count_ends(classes, totals, group) else NO_LIMBS
 
 
 @njit(cache=True, nogil=True, branching=True)

@@ -193,14 +193,16 @@ class Exploration:
         return self._classes
 
     def counts(self, groups: Groups) -> list[int]:
-        """Return the exact numbers of matches of groups, where all of them are results."""
+        """Return the exact numbers of results of groups; see `trellis.plan.carried.counts_alone`."""
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         room, chosen = Room(compiled, 0, self.plan.sizes), self._chosen
         size, limbs = self.plan.sizes.least_vertices, LEAST_LIMBS
+        some = self.plan.bound.report is Report.UNEXTENDABLE and self.plan.automaton.is_followed()
+        steps = size if some else 0
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
         row = np.empty(room.width, np.int64)
-        classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
+        classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
             status, at = count_groups(
@@ -220,12 +222,17 @@ class Exploration:
                 if size > self.plan.sizes.most_vertices or size * self._class_bytes(room, limbs) > free_memory():
                     rows = classes.rows
                     raise room.too_many(rows, f"more than {size // 2:,} different matches so far", int(hi[at] - lo[at]))
+            elif status == c.NO_STEPS:
+                steps *= 4
+                if steps > MOST_EDGES or steps * (20 + 8 * limbs) > free_memory():
+                    what = f"more than {steps // 4:,} steps between matches so far"
+                    raise room.too_many(classes.rows[: classes.sizes[c.MOST]], what, int(hi[at] - lo[at]))
             else:
                 room.grow(status, int(hi[at] - lo[at]))
-            classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows))
+            classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
 
     def _class_bytes(self, room: Room, limbs: int) -> int:
-        return 8 * room.width + 16 * limbs + 80 + sum(map(self.compiled.number, (t.VARIABLES, t.NOTS))) * 8 * c.WAY
+        return 8 * room.width + 32 * limbs + 112 + sum(map(self.compiled.number, (t.VARIABLES, t.NOTS))) * 8 * c.WAY
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:
