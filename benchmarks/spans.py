@@ -42,6 +42,11 @@ BEST = {
     "E+, rising, a gain in percent": (600, "LAST(s).price / FIRST(s).price - 1 DESC"),
     "E+, rising, a gain": (600, "LAST(s).price - FIRST(s).price DESC"),
 }
+FIRST = {
+    "SEQ(A, B+), COUNT(b) >= 3": "PATTERN SEQ(A a, B+ b[]) WHERE COUNT(b) >= 3",
+    "SEQ(A, B{3,})": "PATTERN SEQ(A a, B{3,} b[])",
+    "SEQ(A, B+, C), MAX(b.price) > a.price": "PATTERN SEQ(A a, B+ b[], C c) WHERE MAX(b.price) > a.price",
+}
 LONG = {
     "SEQ(A+, B), equal keys, REPORT any": f"{SAME_KEY} REPORT any",
     "SEQ(A+, B), equal keys": SAME_KEY,
@@ -81,6 +86,11 @@ def run(quick: bool) -> list[Table]:
             ["All starts share the edges between events."],
         ),
         Table(
+            f"{10 * size:,} events, the first 100 in spans of {span // 2}",
+            list(_first(_events(10 * size), span // 2, quick)),
+            ["The first events and what is in their reach are looked at; counting in windows takes all."],
+        ),
+        Table(
             f"{size:,} events, the best ten by ORDER BY in spans",
             list(_best(events, quick)),
             ["Runs of starts are bounded together; ranks are counted over the whole input, where windows count one."],
@@ -115,6 +125,18 @@ def _counted(queries: dict[str, str], events: pa.Table, span: int, quick: bool) 
         other = best_of(f"{name}, windows", lambda windows=windows: windows().count(), quick=quick)
         target = at_most(TIMES, "times", mine.cpu / other.cpu)
         yield Row(name, mine, peers=[Peer("in windows", other)], targets=[target])
+
+
+def _first(events: pa.Table, span: int, quick: bool) -> Iterator[Row]:
+    for name, text in FIRST.items():
+        ours, windows = (
+            _asked(text, f"WITHIN {span} LIMIT 100", events),
+            _asked(text, f"WITHIN {span} SLIDE {span}", events),
+        )
+        mine = best_of(f"{name}, LIMIT 100", lambda ours=ours: ours().to_arrow(), quick=quick)
+        other = best_of(f"{name}, counted in windows", lambda windows=windows: windows().count(), quick=quick)
+        target = at_most(1, "times as long as to count all in windows", mine.cpu / other.cpu)
+        yield Row(f"{name}, LIMIT 100", mine, peers=[Peer("counted in windows", other)], targets=[target])
 
 
 def _rising(events: pa.Table, span: int, quick: bool) -> Row:

@@ -161,9 +161,13 @@ class PatternOperator(StructuredOperator[PatternStructure]):
 
     def first(self, begin: int, end: int) -> PathBatch | None:
         """Return the results of all groups from one on, if they are few and need not be counted."""
+        from trellis.operators.patterns.first import first_results
         from trellis.operators.trends.unrank import most_first
 
         indexed, sizes = self._unranking, self.plan.sizes
+        few = end <= sizes.found_alone or "counts" not in vars(self.structure)  # else the whole graph serves all calls
+        if indexed is None and few and self.events.pairs > sizes.counted_pairs:
+            return first_results(self, begin, end)
         if indexed is None or end - begin > sizes.found_alone or end > most_first(len(indexed.vertices.events)):
             return None
         if not picks_sooner(self.events, ListRequest([(0, begin, end)], lambda some: some), sizes):
