@@ -76,7 +76,8 @@ def _build(fresh: Path, verbose: bool) -> None:
     os.environ[FOR_BUILDING] = str(fresh)
     jit._told.set()  # it is said already
     gc.disable()
-    forked = multiprocessing.get_context("fork")  # nothing has started a thread yet
+    _load()
+    forked = multiprocessing.get_context("fork")  # no thread of ours has started yet
     all_steps = steps()
     left = forked.Value("i", len(all_steps))
     helper = forked.Process(target=_run, args=(all_steps[::-1], left, verbose))
@@ -89,6 +90,18 @@ def _build(fresh: Path, verbose: bool) -> None:
     if _made_of() != made_of:
         raise SystemExit("The kernels changed while they were compiled: run this again.")
     (fresh / MADE_OF).write_text(made_of)
+
+
+def _load() -> None:
+    """Import what all cases need, and have Numba take what is declared, for both processes at once."""
+    from numba.core.registry import cpu_target
+
+    import trellis.engines.local.detect
+    import trellis.operators.patterns.operator
+    import trellis.operators.trends.operator  # noqa: F401
+
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def _run(steps: Iterable[tuple[str, Callable[[], None]]], left: Synchronized[int], verbose: bool) -> None:

@@ -9,7 +9,6 @@ versions of Numba that this was written for.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +70,7 @@ _get_size: Any = base.BaseContext.get_abi_sizeof
 
 _make_single: Any = ssa._run_ssa
 _inline: Any = inline_closurecall.InlineClosureCallPass.run
+_inline_function: Any = inline_closurecall.InlineWorker.inline_function
 _rewrite: Any = typed_passes.NopythonRewrites.run_pass
 _mangle: Any = base.BaseContext.mangler
 _delete_exits: Any = interpreter.peep_hole_delete_with_exit
@@ -265,17 +265,23 @@ def _lower_block(self: Any, block: Any) -> None:
     self.post_block(block)
 
 
-class _Copies:
-    """Makes copies of the blocks of a function that share its variables, where Numba copies all of them for each."""
+class _AsItIs:
+    """Stands in for the module by which Numba copies blocks."""
 
-    scope: Any = None
-    memo: dict[int, Any]
+    @staticmethod
+    def deepcopy(block: Any) -> Any:
+        """Return a block."""
+        return block
 
-    def deepcopy(self, block: Any) -> Any:
-        """Return a copy of a block."""
-        if self.scope is None or block.scope is not self.scope:
-            self.scope, self.memo = block.scope, {}
-        return copy.deepcopy(block, self.memo)
+
+def _inline_call(self: Any, *arguments: Any, **named: Any) -> Any:
+    """Put a function in the place of its call; it is read for that, and Numba would copy it twice."""
+    module: Any = inline_closurecall
+    before, module.copy = module.copy, _AsItIs
+    try:
+        return _inline_function(self, *arguments, **named)
+    finally:
+        module.copy = before
 
 
 _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
@@ -312,6 +318,6 @@ _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (callconv.CPUCallConv, "decorate_function", decorate_function),
     (NRTContext, "get_meminfos", get_meminfos),
     (callwrapper._ArgManager, "add_arg", add_argument),
-    (inline_closurecall, "copy", _Copies()),
+    (inline_closurecall.InlineWorker, "inline_function", _inline_call),
     (arrayobj, "raise_with_shape_context", refuse_shape),
 )
