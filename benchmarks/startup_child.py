@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 taken: dict[str, list[float]] = {}
@@ -56,6 +58,16 @@ def local(text: str, file: str) -> None:
         found.to_arrow()
 
 
+def page(place: str, _: str) -> None:
+    """Run the Python of a page, each block a stage; what needs a Spark session is left out."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", Path(place).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"__name__": "page"}
+    for number, code in enumerate(blocks, 1):
+        if not re.search(r"\b(session|frame)\b,", code):
+            with stage(str(number)):
+                exec(compile(code, place, "exec"), names)
+
+
 def spark(text: str, file: str) -> None:
     """Start Spark and count the results of a query over a file twice."""
     from benchmarks.on_spark import cpu_seconds
@@ -85,5 +97,5 @@ def bare(_: str, __: str) -> None:
 
 
 if __name__ == "__main__":
-    {"local": local, "spark": spark, "bare": bare}[sys.argv[1]](*sys.argv[2:])
+    {"local": local, "page": page, "spark": spark, "bare": bare}[sys.argv[1]](*sys.argv[2:])
     print(json.dumps(taken))

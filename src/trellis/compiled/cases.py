@@ -37,6 +37,10 @@ EXPLORED = (
     KernelCase("types", "PATTERN SEQ(A a, OR(B b, C c)) WITHIN 10 SLIDE 5"),
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price AND c[2].price < 15"),
     KernelCase("types", "PATTERN SEQ(A a, NOT(SEQ(B b, C c)), A d) WHERE b.price > a.price"),
+    KernelCase("types", "PATTERN SEQ(A a, NOT(SEQ(B b, NOT(C x), A c)), B d)"),
+    KernelCase(
+        "types", "PATTERN SEQ(A a, C+ c[], B b) WHERE c.price < NEXT(c).price AND b.price < a.price WITHIN 10 SLIDE 5"
+    ),
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) AFTER MATCH SKIP PAST LAST"),
     KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
 )
@@ -54,6 +58,7 @@ CASES = (
     KernelCase("stock", f"PATTERN Stock+ s[] WHERE [name] AND {RISING} REPORT any LIMIT 2 OFFSET 4", ("sample",)),
     KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING}", ("explode",)),
     KernelCase("numbers", "PATTERN E+ s[] WHERE s[i].price > 2 * s[i-1].price"),
+    KernelCase("rising", "PATTERN E+ e[] WHERE e[i].price > e[i-1].price"),
     KernelCase("numbers", "PATTERN E+ s[] WHERE s.kind = 'a' HAVING LENGTH = 1 REPORT any"),
     KernelCase("numbers", "PATTERN E+ s[] WHERE s[i].kind = s[i-1].kind AND s[i].price > s[i-1].price"),
     KernelCase("kite", "PATTERN check+ c[] WHERE c[i].src = c[i-1].dest LIMIT 5", ("sample",)),
@@ -123,7 +128,11 @@ CASES = (
     ),
     # The results through each event
     KernelCase("stock", f"PATTERN Stock+ s[] WHERE {RISING} AGGREGATE COUNT(*), SHARE, MAX(LENGTH) PER EVENT"),
-    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price) PER EVENT"),
+    KernelCase("numbers", f"PATTERN E+ s[] WHERE {RISING} AGGREGATE COUNT(*), SUM(s.price), MAX(LENGTH) PER EVENT"),
+    KernelCase(
+        "numbers",
+        "PATTERN E+ s[] WHERE s[i].kind = s[i-1].kind REPORT any WITHIN 5 AGGREGATE COUNT(*), MAX(LENGTH) PER EVENT",
+    ),
     # Fixed sequences
     KernelCase(
         "stock",
@@ -183,6 +192,7 @@ def _tables() -> dict[str, Any]:
         "many": generate_table("stock", 200, 1, companies=1),
         "kite": generate_table("kite", 200, 1),
         "numbers": numbers,
+        "rising": pa.table({"time": range(1_500), "event_id": range(1_500), "price": range(1_500)}),
         "types": numbers.append_column("type", [[("A", "B", "C")[(i * i // 3) % 3] for i in range(20)]]),
     }
 

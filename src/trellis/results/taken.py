@@ -54,7 +54,9 @@ class TakenColumn:
             values = values.cast(pa.int64())
         if values.null_count or not _have_same_words(values.type, self._type):
             return None
-        return np.frombuffer(values.buffers()[1] or b"", np.int64)[values.offset : values.offset + len(values)]
+        words = np.frombuffer(values.buffers()[1] or b"", np.int64)[values.offset : values.offset + len(values)]
+        words.flags.writeable = False  # as most buffers are: others would need kernels of their own
+        return words
 
     @cached_property
     def _texts(self) -> _Texts | None:
