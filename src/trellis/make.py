@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 
+from trellis.events.choices import are_few
 from trellis.events.slice import Slice
 from trellis.events.variables import have_values
 from trellis.operators.contract import NotComparable, QueryOperator
@@ -31,7 +32,8 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
     by_events = plan_by_events(plan)
     if by_events is not None and have_values(plan.bound, plan.constant, by_events[1], events):
         plan = by_events[0]
-    for spec in plan.operator.ways():
+    few = plan.operator.few is not None and are_few(plan, events)
+    for spec in plan.operator.ways(few):
         with suppress(NotComparable):
             chosen = plan if spec is plan.operator else replace(plan, operator=spec)
             return operator_class(spec.name)(chosen, events, threads)

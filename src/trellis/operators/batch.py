@@ -169,6 +169,8 @@ class PathBatch:
     @cached_property
     def lengths(self) -> Ints:
         """The number of events of each result, shared ones included."""
+        if self.table is not None:
+            return np.full(len(self), len(self.table))
         own = np.diff(self.offsets)
         return (own if self.shared is None else own + self.shared).astype(np.int64)
 
@@ -332,14 +334,8 @@ def repeated(one: Ints, number: int) -> Ints:
 
 def rank_labels(runs: Sequence[tuple[int, int, int]]) -> Labels:
     """Return the labels of results whose ranks follow one another in runs: (group, first rank, how many)."""
-    ranks = [
-        np.arange(rank, rank + number)
-        if rank + number < RANK_LIMIT
-        else np.array([r if r < RANK_LIMIT else NO_RANK for r in range(rank, rank + number)], np.int64)
-        for _, rank, number in runs
-    ]
-    groups = np.repeat([group for group, _, _ in runs], [number for _, _, number in runs]).astype(np.int64)
-    return _joined(ranks, np.int64), groups
+    groups, lengths = (np.array([run[i] for run in runs], np.int64) for i in (0, 2))
+    return label_runs([rank for _, rank, _ in runs], groups, lengths)
 
 
 def label_runs(firsts: Sequence[int], groups: Ints, lengths: Ints) -> Labels:

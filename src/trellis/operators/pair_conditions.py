@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from trellis.events.adjacency import encode_rows
+from trellis.events.adjacency import Adjacency, PairValues, encode_rows, encode_values
 from trellis.kernels.sequence.walk import DIFFERENT, EQUAL, GREATER
 from trellis.language.bound import Condition, columns_of
 
@@ -36,27 +36,57 @@ class PairCondition:
         return [f"{name}.{c.name}" for c in columns_of(self.condition.value) if c.var == name]
 
 
-def encode_pair(
-    first: int, second: int, condition: Condition, columns: Mapping[str, pa.Array], one: Ints, other: Ints
-) -> tuple[list[PairCondition], Flags, Flags] | None:
-    """Return a condition as comparisons, and which candidates of either variable it does not exclude by themselves.
+class PairEncoder:
+    """Encodes conditions on two variables: the values of few events once for all candidates, of many as they are asked.
 
-    None where no codes decide it; `one` and `other` are the events that are candidates.
+    Parameters
+    ----------
+    columns, size
+        The columns of the events, and how many events there are.
+    most
+        How many are few.
     """
-    found = encode_rows((condition,), columns, one, other)
-    if found.residual:
-        return None
-    keep, keep_other = found.gives, found.takes
+
+    def __init__(self, columns: Mapping[str, pa.Array], size: int, most: int) -> None:
+        self.columns = columns
+        self._values = PairValues.of_all(columns, size) if size <= most else None
+        self._every = np.ones(size, np.bool_)
+
+    def encode(
+        self, first: int, second: int, condition: Condition, one: Ints, other: Ints
+    ) -> tuple[list[PairCondition], Flags, Flags] | None:
+        """Return a condition as comparisons, and which candidates of either variable it does not exclude by themselves.
+
+        None where no codes decide it; `one` and `other` are the events that are candidates.
+        """
+        if self._values is not None:
+            found = encode_values((condition,), self._values, self._every, holes=False)
+            if not found.residual:  # which events that are no candidates may be the cause of
+                return _compared(first, second, condition, found, (one, other))
+        found = encode_rows((condition,), self.columns, one, other)
+        return None if found.residual else _compared(first, second, condition, found, None)
+
+
+def _compared(
+    first: int, second: int, condition: Condition, adjacency: Adjacency, rows: tuple[Ints, Ints] | None
+) -> tuple[list[PairCondition], Flags, Flags]:
+    """Return the comparisons of an adjacency, of all its events or of some `rows` of either."""
+    keep, keep_other = adjacency.gives, adjacency.takes
     made = []
-    if found.key_next is not None and found.key_prev is not None:
-        keep, keep_other = keep & (found.key_prev >= 0), keep_other & (found.key_next >= 0)
-        made.append(PairCondition(first, second, EQUAL, found.key_prev, found.key_next, condition))
-    for above, below in zip(found.above, found.below, strict=True):
+    if adjacency.key_next is not None and adjacency.key_prev is not None:
+        keep, keep_other = keep & (adjacency.key_prev >= 0), keep_other & (adjacency.key_next >= 0)
+        made.append(PairCondition(first, second, EQUAL, adjacency.key_prev, adjacency.key_next, condition))
+    for above, below in zip(adjacency.above, adjacency.below, strict=True):
         made.append(PairCondition(first, second, GREATER, below, above, condition))
-    for after, before in zip(found.differ_next, found.differ_prev, strict=True):
+    for after, before in zip(adjacency.differ_next, adjacency.differ_prev, strict=True):
         keep, keep_other = keep & (before >= 0), keep_other & (after >= 0)
         made.append(PairCondition(first, second, DIFFERENT, before, after, condition))
-    return made, keep, keep_other
+    if rows is None:
+        return made, keep, keep_other
+    one, other = rows
+    for pair in made:
+        pair.left, pair.right = pair.left[one], pair.right[other]
+    return made, keep[one], keep_other[other]
 
 
 def keep_candidates(variable: int, mask: Flags, candidates: list[Ints], conditions: Iterable[PairCondition]) -> None:

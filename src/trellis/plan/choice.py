@@ -136,8 +136,17 @@ def _choose(plan: Plan, algorithm: str) -> OperatorSpec:
         if algorithm in entry.algorithms:
             refusal = entry.refusal(plan, algorithm)
             if refusal is None:
-                return entry.spec(plan, algorithm)
+                return _with_few(plan, entry.spec(plan, algorithm), algorithm)
     raise refusal or AssertionError(f"no operator goes by the name of {algorithm}")
+
+
+def _with_few(plan: Plan, spec: OperatorSpec, algorithm: str) -> OperatorSpec:
+    """Let a walk find the matches of a fixed sequence in few events, if the operator that was chosen is another."""
+    if plan.sequence is None or spec.name not in (o.PATTERNS, o.JOINS) or algorithm not in DEFAULTS:
+        return spec
+    if _refuse_per_event(plan) is not None:
+        return spec
+    return replace(spec, few=OperatorSpec(o.SEQUENCES, WALK, "events are few", sequence_texts(plan.sequence)))
 
 
 # --- One Kleene variable ----------------------------------------------------------------------------------------

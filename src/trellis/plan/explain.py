@@ -82,7 +82,8 @@ def _operator_data(plan: Plan) -> dict[str, str]:
     """Say which operator runs, why, and what takes its place where the events forbid or allow it."""
     spec, by_events = plan.operator, plan_by_events(plan)
     said = {"name": f"{spec.name} by {spec.method}", "because": spec.reason}
-    standing_in = [f"{after.name} by {after.method}, where {before.unless}" for before, after in pairwise(spec.ways())]
+    standing_in = [] if spec.few is None else [f"{spec.few.name} by {spec.few.method}, where {spec.few.reason}"]
+    standing_in += [f"{after.name} by {after.method}, where {before.unless}" for before, after in pairwise(spec.ways())]
     if by_events is not None:
         other, attributes = by_events
         names = ", ".join(f"{var}.{name}" for var, name in sorted(attributes))

@@ -43,6 +43,11 @@ class Sizes:
         Pairs of events from which the best trends are searched without a graph.
     counted_pairs
         Pairs of events up to which results that will be listed are counted on the graph that listing needs, too.
+    walked_choices
+        Choices of events in order up to which a fixed sequence is walked, though an index may count it, and candidates
+        without partners are left in.
+    encoded_events
+        Events up to which conditions on two variables encode all values at once, though not all are candidates.
     kept_bytes
         Bytes of all tasks that stay ready to be unranked, beside the last one.
     unrank_bytes
@@ -106,6 +111,8 @@ class Sizes:
     pairs_of_group: int = 1 << 21
     pairs_of_graph: int = 1 << 20
     counted_pairs: int = 1 << 17
+    walked_choices: int = 1 << 18
+    encoded_events: int = 1 << 10
     kept_bytes: int = 1 << 28
     unrank_bytes: int = 4 << 30
     best_nodes: int = 1 << 24

@@ -35,6 +35,8 @@ class OperatorSpec:
         The operator that takes its place on events that it cannot work on.
     unless
         What these events are like, which is known only when they are there.
+    few
+        The operator that is sooner done with few events, and means the same.
     """
 
     name: str
@@ -45,6 +47,7 @@ class OperatorSpec:
     settings: AlgorithmSettings = field(default_factory=AlgorithmSettings)
     otherwise: OperatorSpec | None = None
     unless: str = ""
+    few: OperatorSpec | None = None
 
     @property
     def cost(self) -> str:
@@ -53,11 +56,13 @@ class OperatorSpec:
 
     def requested(self, algorithm: str, settings: AlgorithmSettings) -> OperatorSpec:
         """Return the operator, and those that take its place, with what was asked for."""
-        other = None if self.otherwise is None else self.otherwise.requested(algorithm, settings)
-        return replace(self, algorithm=algorithm, settings=settings, otherwise=other)
+        other, few = (one and one.requested(algorithm, settings) for one in (self.otherwise, self.few))
+        return replace(self, algorithm=algorithm, settings=settings, otherwise=other, few=few)
 
-    def ways(self) -> Iterator[OperatorSpec]:
-        """Yield the operator, and those that take its place one after another."""
+    def ways(self, few: bool = False) -> Iterator[OperatorSpec]:
+        """Yield the operator, of `few` events that for these first, and those that take its place one after another."""
+        if few and self.few is not None:
+            yield self.few
         spec: OperatorSpec | None = self
         while spec is not None:
             yield spec

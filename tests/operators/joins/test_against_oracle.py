@@ -13,7 +13,7 @@ from tests.strategies import Case, Table, fixed_case, tables
 from trellis.language.parser import parse
 from trellis.plan.sizes import USUAL, Sizes
 
-COUNTED = Sizes(counted_pairs=-1)  # even where a walk would find all matches sooner
+COUNTED = Sizes(counted_pairs=-1, encoded_events=-1)  # even where a walk would find all matches sooner
 
 
 @examples(400)

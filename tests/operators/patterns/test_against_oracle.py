@@ -22,11 +22,13 @@ from trellis.operators.patterns.operator import PatternOperator
 from trellis.plan.sizes import Sizes
 from trellis.plan.spec import PATTERNS, SEARCH, OperatorSpec
 
+AS_MANY = Sizes(walked_choices=-1)  # few events of a sequence are not walked
+
 
 @examples(500)
 @given(drawn=general_case(most=7))
 def test_patterns_of_any_shape(drawn: Case) -> None:
-    assert_same(drawn)
+    assert_same(drawn, sizes=AS_MANY)
 
 
 @examples(400)
@@ -55,12 +57,12 @@ def test_many_more_greedy_inside_and(drawn: Case) -> None:
 
 
 @examples(400)
-@given(drawn=chain_case())
-def test_chains(drawn: Case) -> None:
-    assert_same(drawn)
+@given(drawn=chain_case(), sizes=st.sampled_from([Sizes(), AS_MANY]))
+def test_chains(drawn: Case, sizes: Sizes) -> None:
+    assert_same(drawn, sizes=sizes)
 
 
-SEARCHING = Sizes(best_few=-1, best_worth=0, best_steps=1 << 60)  # even where listing would be quicker
+SEARCHING = replace(AS_MANY, best_few=-1, best_worth=0, best_steps=1 << 60)  # even where listing would be quicker
 
 
 @examples(300)
@@ -119,9 +121,9 @@ def test_many_more_patterns(drawn: Case) -> None:
 
 @pytest.mark.slow
 @settings(max_examples=800)
-@given(drawn=chain_case(most=10))
-def test_many_more_chains(drawn: Case) -> None:
-    assert_same(drawn)
+@given(drawn=chain_case(most=10), sizes=st.sampled_from([Sizes(), AS_MANY]))
+def test_many_more_chains(drawn: Case, sizes: Sizes) -> None:
+    assert_same(drawn, sizes=sizes)
 
 
 @examples(10)

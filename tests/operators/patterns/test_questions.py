@@ -191,7 +191,7 @@ def test_first_events_that_are_all_different_stay_in_their_order() -> None:
 
 def test_windows_without_results_are_not_looked_into() -> None:
     """Ranks of one window are found after those of others, with what was left out for these."""
-    trends = detect(f"{TYPED} WITHIN 5 SLIDE 1", sizes=Sizes(counted_pairs=-1))
+    trends = detect(f"{TYPED} WITHIN 5 SLIDE 1", sizes=Sizes(counted_pairs=-1, walked_choices=-1))
     rows = trends.to_arrow().to_pylist()
     part = trends.operator.structure.known
     assert len(part.held) > part.held.sum() == len({row["window_start"] for row in rows}) > 2

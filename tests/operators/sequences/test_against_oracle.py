@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import trellis
@@ -21,11 +22,13 @@ from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.sequences.walk import Walker
 from trellis.plan.sizes import Sizes
 
+AS_MANY = Sizes(walked_choices=-1, encoded_events=-1)  # few events are treated as many are
+
 
 @examples(500)
-@given(drawn=sequence_case())
-def test_sequences(drawn: Case) -> None:
-    assert_same(drawn, make=BySequences)
+@given(drawn=sequence_case(), sizes=st.sampled_from([Sizes(), AS_MANY]))
+def test_sequences(drawn: Case, sizes: Sizes) -> None:
+    assert_same(drawn, make=BySequences, sizes=sizes)
 
 
 @examples(150)

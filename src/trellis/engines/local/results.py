@@ -229,8 +229,8 @@ class LocalResults(Results):
         return _table(self.to_arrow()).to_spark(spark)
 
     def _aggregated(self, plan: Plan) -> ResultTable:
-        same = plan.operator.name == self.plan.operator.name  # PER EVENT may need another
-        return (self._variant(plan) if same else self.with_plan(plan)).aggregates()
+        known = self.operator.plan.operator.name in {spec.name for spec in plan.operator.ways(few=True)}
+        return (self._variant(plan) if known else self.with_plan(plan)).aggregates()  # PER EVENT may need another
 
     def top(self, number: int, by: str = "length") -> ResultTable:
         """Return the results with the greatest `length`, `sum(s.price)` or other value; ties in the order of ranks."""

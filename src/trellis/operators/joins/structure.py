@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition, TrellisError
+from trellis.events.choices import choices
 from trellis.events.slice import Slice
 from trellis.kernels.join import walk as kernel
 from trellis.kernels.join.lists import JoinLists
@@ -25,6 +26,7 @@ from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
 
 MOST_ROOM = 1 << 27  # candidates of all lists of a walk
+LITTLE_ROOM = 1 << 14  # of which it is not asked whether less would do
 BATCH_VALUES = 1 << 18
 FEW = 1 << 10  # results of a group that are counted as they are listed
 KEPT = 1 << 12  # beginnings of results whose continuations are remembered
@@ -118,11 +120,8 @@ class JoinStructure:
     def few(self) -> PathBatch | None:
         """All matches where few events can have few, which are counted as they are listed; None where more can be."""
         groups, longest = self.events.groups, max((len(arm.slots) for arm in self.arms), default=0)
-        if self.candidates.is_span:
-            steps = (self.events.until - np.arange(len(self.events))).astype(np.float64) ** (longest - 1)
-        else:
-            steps = (groups.hi - groups.lo).astype(np.float64) ** longest
-        if steps.sum() > self.plan.sizes.counted_pairs // 8:  # what counting takes, about
+        most = self.plan.sizes.counted_pairs // 8  # what counting takes, about
+        if choices(self.events, longest, self.candidates.is_span) > most:
             return None
         with suppress(TrellisError):  # of a walk that counting may do without
             found = list(islice(self.walk([(group, 0, FEW + 1) for group in range(len(groups))]), 2))
@@ -262,7 +261,7 @@ class JoinStructure:
         """How many ways to bind the same events there may be, at all depths of a walk together."""
         arms = self.arms
         slots = [slot for arm in arms for slot in arm.slots]
-        alike = max((sum(self.candidates.overlap(u, v) for v in slots) for u in slots), default=1)
+        alike = int(self.candidates.overlaps[np.ix_(slots, slots)].sum(axis=0).max(initial=0)) if slots else 1
         longest = max((len(arm.slots) for arm in arms), default=1)
         total = width = len(arms)
         for depth in range(longest):
@@ -322,8 +321,11 @@ class JoinStructure:
         """Return the lists and levels of a walk over groups of events, with room for the largest."""
         longest = max(len(arm.slots) for arm in self.arms)
         nodes, number = min(self._nodes, self.plan.sizes.join_ways), self.candidates.number
-        sizes = sum(np.searchsorted(own, hi) - np.searchsorted(own, lo) for own in self.candidates.of_slot)
-        lists = make_lists(self.candidates, nodes, min(nodes * int(np.max(sizes, initial=0)), MOST_ROOM), number)
+        size = sum(map(len, self.candidates.of_slot))
+        if nodes * size > LITTLE_ROOM:
+            sizes = sum(np.searchsorted(own, hi) - np.searchsorted(own, lo) for own in self.candidates.of_slot)
+            size = int(np.max(sizes, initial=0))
+        lists = make_lists(self.candidates, nodes, min(nodes * size, MOST_ROOM), number)
         return lists, kernel.JoinLevels(
             cursor=np.zeros((nodes, number), np.int64), taken=np.zeros((nodes, number), np.int64),
             remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),

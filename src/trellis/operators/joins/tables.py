@@ -22,7 +22,7 @@ from trellis.language.bound import Condition, Reference, Value, WindowKind
 from trellis.operators.contract import NotComparable
 from trellis.operators.joins.gaps import nearest_forbidden
 from trellis.operators.joins.ranges import ColumnRanges
-from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
+from trellis.operators.pair_conditions import Flags, Ints, PairCondition, PairEncoder, keep_candidates
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import neighbour_condition
@@ -112,6 +112,10 @@ class JoinCandidates:
         return found
 
     @cached_property
+    def _encoder(self) -> PairEncoder:
+        return PairEncoder(self.events.columns, len(self.events), self.plan.sizes.encoded_events)
+
+    @cached_property
     def _ranges(self) -> ColumnRanges:
         """The ranges of the columns."""
         return ColumnRanges(self.events.columns)
@@ -156,7 +160,7 @@ class JoinCandidates:
 
     def _add_pair(self, u: int, v: int, condition: Condition, keep: list[Flags]) -> bool:
         """Add a condition as codes of two slots; return False if it cannot be decided so."""
-        found = encode_pair(u, v, condition, self.events.columns, self.of_slot[u], self.of_slot[v])
+        found = self._encoder.encode(u, v, condition, self.of_slot[u], self.of_slot[v])
         if found is None:
             return False
         made, keep_one, keep_other = found
@@ -239,14 +243,20 @@ class JoinCandidates:
             for u in arm.slots:
                 for v in arm.slots:
                     if u < v and not self.order[u, v]:
-                        found[u, v] = found[v, u] = self.overlap(u, v)
+                        found[u, v] = found[v, u] = self.overlaps[u, v]
         return found
 
-    def overlap(self, u: int, v: int) -> bool:
-        """Return whether an event is a candidate of two slots."""
-        flags = np.zeros(len(self.events), np.bool_)
-        flags[self.of_slot[u]] = True
-        return bool(flags[self.of_slot[v]].any())
+    @cached_property
+    def overlaps(self) -> Flags:
+        """Between which slots the same event is a candidate of both."""
+        found = np.zeros((self.number, self.number), np.bool_)
+        for u, own in enumerate(self.of_slot):
+            flags = np.zeros(len(self.events), np.bool_)
+            flags[own] = True
+            found[u, u] = len(own) > 0
+            for v in range(u):
+                found[u, v] = found[v, u] = flags[self.of_slot[v]].any()
+        return found
 
     @cached_property
     def programs(self) -> ProgramTables:
@@ -285,18 +295,20 @@ class JoinCandidates:
         ran = placed = 0
         for c, test in enumerate(tests):
             u, v = test.first, test.second
-            joint = dense_ranks(np.concatenate([test.left, test.right]))
-            codes[c, begin[u] : begin[u + 1]] = joint[: len(test.left)]
-            codes[c, begin[v] : begin[v + 1]] = joint[len(test.left) :]
+            left, right = test.left, test.right
+            if test.kind == kernel.GREATER:  # the codes of the others are dense
+                joint = dense_ranks(np.concatenate([left, right]))
+                left, right = joint[: len(left)], joint[len(left) :]
+            codes[c, begin[u] : begin[u + 1]] = left
+            codes[c, begin[v] : begin[v + 1]] = right
             if places[u, v, 1] == 0:
                 places[u, v] = places[v, u] = c, c
                 if test.kind == kernel.EQUAL:
-                    dense = int(joint.max(initial=-1)) + 1
-                    for i, slot in enumerate((u, v)):
-                        own = codes[c, begin[slot] : begin[slot + 1]]
-                        order = np.argsort(own, kind="stable")
+                    dense = max(int(left.max(initial=-1)), int(right.max(initial=-1))) + 1
+                    for i, (slot, own) in enumerate(((u, left), (v, right))):
+                        order = own.argsort(kind="stable")
                         runs.append(order + begin[slot])
-                        begins.append(np.searchsorted(own[order], np.arange(dense + 1)) + ran)
+                        begins.append(own[order].searchsorted(np.arange(dense + 1)) + ran)
                         run_at[c, i] = placed
                         ran, placed = ran + len(order), placed + dense + 1
             places[u, v, 1] = places[v, u, 1] = c + 1

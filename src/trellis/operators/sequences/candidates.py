@@ -16,7 +16,7 @@ from trellis.kernels.events.partitions import later_times
 from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import Condition
 from trellis.operators.contract import NotComparable
-from trellis.operators.pair_conditions import Flags, Ints, PairCondition, encode_pair, keep_candidates
+from trellis.operators.pair_conditions import Flags, Ints, PairCondition, PairEncoder, keep_candidates
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import FixedSequence
 
@@ -75,11 +75,12 @@ class SequenceCandidates:
         of_variable = [np.flatnonzero(usable[name]) for name in sequence.variables]
         sizes, later = [len(one) for one in of_variable], later_times(events.ticks, events.bounds)
         found = cls(sequence.variables, of_variable, sizes, later, events.until, forbidden)
-        for pair in found._pairs(sequence.pairs):
+        encoder = PairEncoder(events.columns, len(events), plan.sizes.encoded_events)
+        for pair in found._pairs(sequence.pairs) if reduce else sequence.pairs:
             if reduce:  # before codes are made: fewer are
                 found._keep(*pair, kernel.keep_with_partner)
             for condition in sequence.pairs.get(pair, ()):
-                for one in found._encoded(*pair, condition, events):
+                for one in found._encoded(*pair, condition, encoder):
                     if reduce:
                         found._keep_partners(one)
         for _ in range(ROUNDS if reduce else 0):
@@ -100,9 +101,9 @@ class SequenceCandidates:
             left.remove(pair)
             yield pair
 
-    def _encoded(self, v: int, w: int, condition: Condition, events: Slice) -> list[PairCondition]:
+    def _encoded(self, v: int, w: int, condition: Condition, encoder: PairEncoder) -> list[PairCondition]:
         """Add a condition as codes, and leave out candidates that one of the two alone excludes."""
-        found = encode_pair(v, w, condition, events.columns, self.of_variable[v], self.of_variable[w])
+        found = encoder.encode(v, w, condition, self.of_variable[v], self.of_variable[w])
         if found is None:
             raise NotComparable
         made, keep, keep_other = found

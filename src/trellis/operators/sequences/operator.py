@@ -64,7 +64,7 @@ class SequenceOperator(MatchOperator[SequenceStructure]):
 
     def describe(self) -> dict[str, str]:
         """Say what is left of the candidates, and draw the tree plan with the numbers that its nodes had."""
-        leaves = self.leaves
+        leaves = self.structure.reduced
         kept = zip(leaves.names, leaves.of_variable, leaves.sizes, strict=True)
         left = ", ".join(f"{name} {len(some):,} of {size:,}" for name, some, size in kept)
         tree = self.structure.tree()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trellis.events.choices import are_few
 from trellis.events.slice import Slice, first_of_time, last_of, next_of
 from trellis.language.bound import WindowKind
 from trellis.operators.exact import reconstruct
@@ -47,12 +48,21 @@ class SequenceStructure:
         counts: list[int] | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.events, self.threads, self._known_counts = plan, events, threads, counts
-        assert plan.sequence is not None
-        self.leaves = leaves or SequenceCandidates.find(plan, plan.sequence, events)
+        self._is_reduced = leaves is not None or not are_few(plan, events)
+        self.leaves = leaves or self._find(self._is_reduced)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Keep the counts; the candidates are found again where they are needed."""
         return type(self), (self.plan, self.events, self.threads, None, vars(self).get("counts", self._known_counts))
+
+    def _find(self, reduce: bool) -> SequenceCandidates:
+        assert self.plan.sequence is not None
+        return SequenceCandidates.find(self.plan, self.plan.sequence, self.events, reduce)
+
+    @cached_property
+    def reduced(self) -> SequenceCandidates:
+        """The candidates without those that can be in no match, which a walk over few events does not leave out."""
+        return self.leaves if self._is_reduced else self._find(True)
 
     @property
     def length(self) -> int:
@@ -83,10 +93,11 @@ class SequenceStructure:
     def _without_forbidden(self, first: Ints, limit: Ints, group: Ints) -> MatchTasks:
         """Return tasks that heed NOT before the first and after the last variable."""
         candidates, leaves, groups = self.leaves.candidates, self.leaves, self.events.groups
-        events, least = candidates.events[first], np.zeros(len(first), np.int64)
+        before, after, least = leaves.forbidden[0], leaves.forbidden[-1], np.zeros(len(first), np.int64)
+        if before is None and after is None:
+            return MatchTasks(first, limit, least, group)
+        events, keep = candidates.events[first], np.ones(len(first), np.bool_)
         span = self.plan.bound.window.kind is WindowKind.SPAN
-        keep = np.ones(len(first), np.bool_)
-        before, after = leaves.forbidden[0], leaves.forbidden[-1]
         if before is not None and span:  # the last one before the first event must be out of the last event's reach
             found = last_of(before)[self._begins_of_time[events]]
             has = found >= groups.lo[group]
@@ -162,7 +173,7 @@ class SequenceStructure:
 
     def tree(self, way: str = SWITCHED, shape: str = "best", hashed: bool = True) -> TreePlan:
         """Return a tree plan over the candidates."""
-        return TreePlan(self.leaves, way, shape, hashed, self._tiles())
+        return TreePlan(self.reduced, way, shape, hashed, self._tiles())
 
     def _tiles(self) -> list[Tile]:
         """Return where a tree plan works; nowhere if HAVING leaves no match."""

@@ -181,8 +181,13 @@ class Walker:
 
     @cached_property
     def _reach(self) -> tuple[int, int, int]:
-        """The most candidates that the lists of a task have together, that one list has, and that all lists have."""
-        candidates, tasks = self.candidates, self.tasks
+        """The most candidates that the lists of a task have together, that one list has, and that all lists have.
+
+        Of few the former are bounds, and the last is not known to be more than 0.
+        """
+        candidates, tasks, size = self.candidates, self.tasks, len(self.candidates.events)
+        if size * len(tasks) < WORTH_SWEEP:  # so few have room: to find how many there are takes longer
+            return size, size, 0
         together, longest = np.zeros(len(tasks), np.int64), 0
         for v in range(1, self.leaves.number):
             events = candidates.events[candidates.begin[v] : candidates.begin[v + 1]]
