@@ -6,10 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
+from itertools import chain
 
 from trellis.events.choices import are_few
 from trellis.events.slice import Slice
 from trellis.events.variables import have_values
+from trellis.language.once import once
 from trellis.operators.contract import NotComparable, QueryOperator
 from trellis.plan import spec as o
 from trellis.plan.choice import plan_by_events
@@ -32,12 +34,19 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
     by_events = plan_by_events(plan)
     if by_events is not None and have_values(plan.bound, plan.constant, by_events[1], events):
         plan = by_events[0]
-    few = plan.operator.few is not None and are_few(plan, events)
-    for spec in plan.operator.ways(few):
+    few = [_plan_of_few(plan)] if plan.operator.few is not None and are_few(plan, events) else []
+    plans = (plan if spec is plan.operator else replace(plan, operator=spec) for spec in plan.operator.ways())
+    for chosen in chain(few, plans):
         with suppress(NotComparable):
-            chosen = plan if spec is plan.operator else replace(plan, operator=spec)
-            return operator_class(spec.name)(chosen, events, threads)
+            return operator_class(chosen.operator.name)(chosen, events, threads)
     raise AssertionError(f"no operator works on these events: {plan.operator}")
+
+
+@once
+def _plan_of_few(plan: Plan) -> Plan:
+    """Return the plan with the operator that is sooner done with few events."""
+    assert plan.operator.few is not None
+    return replace(plan, operator=plan.operator.few)
 
 
 def operator_class(name: str) -> Make:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import trellis
+from tests.profiles import examples
 from trellis.operators.sequences.operator import SequenceOperator
 from trellis.plan.sizes import Sizes
 
@@ -119,3 +123,59 @@ def test_a_last_variable_of_the_same_events_leaves_results_in_order() -> None:
     assert events == sorted(events)
     assert len(events) == len({*map(tuple, events)}) == trends.count() > 50
     assert not any(part.paths.ambiguous.any() for part in trends.operator.structure.all_parts())
+
+
+# --- One query, many tables -------------------------------------------------------------------------------------
+
+FIXED = [
+    "PATTERN SEQ(A a, B b, C c) WHERE a.part = b.part AND b.part = c.part AND a.x < b.x AND c.x != b.x WITHIN 6",
+    "PATTERN SEQ(A a, B b, C c) WHERE a.part = c.part AND a.x <= b.x WITHIN 6 SLIDE 3",
+    "PATTERN SEQ(A a, NOT(B n), C c) WHERE a.part = c.part AND n.x > 1 WITHIN 6",
+    "PATTERN AND(A a, B b) WHERE a.part = b.part AND a.x < b.x + 1 WITHIN 6",
+    "PATTERN OR(SEQ(A a, B b), SEQ(B b, C c)) WHERE a.x < b.x AND b.part != c.part WITHIN 6",
+]
+PARTS = [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.string())]
+
+
+@st.composite
+def few_events(draw: Any) -> pa.Table:
+    """Draw a small table: types of columns, dictionaries, NULLs and NaN differ from one to the next."""
+    size = draw(st.integers(0, 9))
+
+    def column(values: Any, type_: pa.DataType) -> pa.Array:
+        return pa.array(draw(st.lists(values, min_size=size, max_size=size)), type_)
+
+    part, number = draw(st.sampled_from(PARTS)), draw(st.sampled_from([pa.int64(), pa.int32(), pa.float64()]))
+    words, numbers = st.sampled_from(draw(st.permutations("xyz"))[:2]), st.integers(-2, 2)
+    if pa.types.is_floating(number):
+        numbers = numbers.map(float) | st.sampled_from([float("nan"), -0.0])
+    missing = draw(st.booleans())
+    columns = {
+        "ts": column(st.integers(0, 9), draw(st.sampled_from([pa.int64(), pa.int32()]))),
+        "id": pa.array(range(size), pa.int64()),
+        "kind": column(st.sampled_from("ABC"), pa.string()),
+        "part": column(words | st.none() if missing else words, pa.string()).cast(part),
+        "x": column(numbers | st.none() if missing else numbers, number),
+    }
+    return pa.table({name: columns[name] for name in draw(st.permutations(list(columns)))})
+
+
+@pytest.mark.filterwarnings("ignore::trellis.TrellisWarning")
+@examples(60)
+@given(text=st.sampled_from(FIXED), tables=st.lists(few_events(), min_size=1, max_size=5))
+def test_a_query_that_is_asked_of_one_table_after_another_remembers_none_of_them(
+    text: str, tables: list[pa.Table]
+) -> None:
+    options: dict[str, Any] = {"time": "ts", "event_id": "id", "type": "kind"}
+    wanted = [trellis.query(text).detect(table, **options, sizes=AS_MANY).to_arrow() for table in tables]
+    query = trellis.query(text)
+    for table, rows in [*zip(tables, wanted, strict=True)] * 2:
+        assert query.detect(table, **options).to_arrow().equals(rows)
+        assert query.detect(table, **options).count() == rows.num_rows
+
+    def asked(place: int) -> bool:
+        at = place % len(tables)
+        return query.detect(tables[at], **options).to_arrow().equals(wanted[at])
+
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(asked, range(2 * len(tables))))

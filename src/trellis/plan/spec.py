@@ -59,10 +59,8 @@ class OperatorSpec:
         other, few = (one and one.requested(algorithm, settings) for one in (self.otherwise, self.few))
         return replace(self, algorithm=algorithm, settings=settings, otherwise=other, few=few)
 
-    def ways(self, few: bool = False) -> Iterator[OperatorSpec]:
-        """Yield the operator, of `few` events that for these first, and those that take its place one after another."""
-        if few and self.few is not None:
-            yield self.few
+    def ways(self) -> Iterator[OperatorSpec]:
+        """Yield the operator, and those that take its place one after another."""
         spec: OperatorSpec | None = self
         while spec is not None:
             yield spec

@@ -229,7 +229,8 @@ class LocalResults(Results):
         return _table(self.to_arrow()).to_spark(spark)
 
     def _aggregated(self, plan: Plan) -> ResultTable:
-        known = self.operator.plan.operator.name in {spec.name for spec in plan.operator.ways(few=True)}
+        others = [] if plan.operator.few is None else [plan.operator.few]
+        known = self.operator.plan.operator.name in {spec.name for spec in (*plan.operator.ways(), *others)}
         return (self._variant(plan) if known else self.with_plan(plan)).aggregates()  # PER EVENT may need another
 
     def top(self, number: int, by: str = "length") -> ResultTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +41,7 @@ class ProgramTables:
         code = self.programs.code
         return code[code[program] : code[program + 1]].reshape(-1, kernel.FIELDS)
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """The most instructions of a program."""
         return int(np.diff(self.programs.code[: len(self.values) + 1]).max(initial=1)) // kernel.FIELDS + 1

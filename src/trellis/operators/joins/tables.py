@@ -27,6 +27,12 @@ from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import neighbour_condition
 
+NO_PROGRAMS = compile_programs([], lambda number, reference: 0, {}, 0)
+NOTHING_ASKED = (  # of several slots together, but for the events of gaps
+    np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint64),
+    np.empty(0, np.uint64), np.empty(0, np.int64), np.zeros(1, np.int64), np.empty((0, 2), np.int64),
+)  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class SlotArm:
@@ -261,6 +267,8 @@ class JoinCandidates:
     @cached_property
     def programs(self) -> ProgramTables:
         """The conditions that are asked of events as they are; those of a NOT stand together."""
+        if not self.due:
+            return NO_PROGRAMS
         values: list[tuple[Value, SlotArm]] = []
         for test in self.due:
             assert test.arm is not None
@@ -317,6 +325,8 @@ class JoinCandidates:
 
     def _asked_arrays(self) -> tuple[NDArray[np.generic], ...]:
         size = len(self.events)
+        if not self.due:
+            return (*NOTHING_ASKED[:5], np.empty((0, size + 1), np.int64), *NOTHING_ASKED[5:])
         gaps = [test for test in self.due if test.gap is not None]
         masks = np.array([test.mask for test in self.due], np.uint64)
         asks = np.array([kernel.PROGRAM if test.gap is None else kernel.GAP for test in self.due], np.int64)
