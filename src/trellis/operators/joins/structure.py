@@ -261,8 +261,7 @@ class JoinStructure:
         """How many ways to bind the same events there may be, at all depths of a walk together."""
         arms = self.arms
         slots = [slot for arm in arms for slot in arm.slots]
-        overlaps = self.candidates.overlaps.tolist()
-        alike = max((sum(overlaps[u][v] for v in slots) for u in slots), default=1)
+        alike = max((sum(self.candidates.overlap(u, v) for v in slots) for u in slots), default=1)
         longest = max((len(arm.slots) for arm in arms), default=1)
         total = width = len(arms)
         for depth in range(longest):

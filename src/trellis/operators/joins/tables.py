@@ -91,6 +91,7 @@ class JoinCandidates:
     due: list[SlotTest] = field(default_factory=list)
     residuals: dict[str, None] = field(default_factory=dict)
     _usable: Mapping[str, Flags] = field(default_factory=dict, repr=False)
+    _overlaps: dict[tuple[int, int], bool] = field(default_factory=dict, repr=False)
 
     @classmethod
     def find(cls, plan: Plan, join: FixedJoin, events: Slice) -> JoinCandidates:
@@ -249,20 +250,17 @@ class JoinCandidates:
             for u in arm.slots:
                 for v in arm.slots:
                     if u < v and not self.order[u, v]:
-                        found[u, v] = found[v, u] = self.overlaps[u, v]
+                        found[u, v] = found[v, u] = self.overlap(u, v)
         return found
 
-    @cached_property
-    def overlaps(self) -> Flags:
-        """Between which slots the same event is a candidate of both."""
-        found = np.zeros((self.number, self.number), np.bool_)
-        for u, own in enumerate(self.of_slot):
+    def overlap(self, u: int, v: int) -> bool:
+        """Return whether an event is a candidate of two slots, which is looked for once."""
+        pair = min(u, v), max(u, v)
+        if pair not in self._overlaps:
             flags = np.zeros(len(self.events), np.bool_)
-            flags[own] = True
-            found[u, u] = len(own) > 0
-            for v in range(u):
-                found[u, v] = found[v, u] = flags[self.of_slot[v]].any()
-        return found
+            flags[self.of_slot[u]] = True
+            self._overlaps[pair] = bool(flags[self.of_slot[v]].any())
+        return self._overlaps[pair]
 
     @cached_property
     def programs(self) -> ProgramTables:
