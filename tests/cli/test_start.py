@@ -20,6 +20,7 @@ KERNELS = {
     "event_graph",
     "events",
     "index",
+    "list",
     "items",
     "jit",
     "loops",

@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 import trellis
 from trellis.archive import Archive
 from trellis.cli.main import app
+from trellis.plan.sizes import Sizes
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "trellis"
@@ -131,6 +132,7 @@ def command(*arguments: str) -> Callable[[], None]:
     return run
 
 
+MANY = Sizes(few_rows=0)  # as if there were many
 RISING = "PATTERN Stock+ s[] WHERE [name] AND s[i].price > s[i-1].price"
 EVENTS = pa.table(
     {
@@ -144,20 +146,21 @@ EVENTS = pa.table(
 
 def test_the_way_of_count(tmp_path: Path) -> None:
     file = tmp_path / "trades.parquet"
-    pq.write_table(EVENTS, file)
+    many = pa.concat_tables([EVENTS] * 25)  # few are counted on their graph
+    pq.write_table(many.set_column(0, "time", pa.array(range(200))), file)
     check(SECTIONS["trellis count"], command("count", RISING, str(file), "--engine", "local"))
 
 
 def test_the_way_of_to_pandas() -> None:
     frame: pd.DataFrame = EVENTS.to_pandas()
-    check(SECTIONS["detect(...).to_pandas()"], lambda: trellis.query(RISING).detect(frame).to_pandas())
+    check(SECTIONS["detect(...).to_pandas()"], lambda: trellis.query(RISING).detect(frame, sizes=MANY).to_pandas())
 
 
 def test_the_way_of_a_sequence() -> None:
     text = "PATTERN SEQ(A a, B+ b[], C c) WHERE a.price < c.price AND b[i].price > a.price"
     check(
         SECTIONS["A sequence with a Kleene variable"],
-        lambda: trellis.query(text).detect(EVENTS, type="kind").to_pandas(),
+        lambda: trellis.query(text).detect(EVENTS, type="kind", sizes=MANY).to_pandas(),
     )
 
 

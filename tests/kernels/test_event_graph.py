@@ -100,12 +100,16 @@ def test_what_is_written_of_a_pattern_graph_has_the_same_paths(seed: int, every:
     empty = np.empty((0, 2, n), np.int64)
     carried = positions.AnchorConditions(np.empty((3, 0), np.int64), empty, empty[:, 0], empty[:, 0], empty)
     flags, visited = np.zeros(n, np.uint8), np.empty(n, np.int64)
-    vertices, edges = positions.measure(whole, ranges, carried, every, flags, visited)[0].tolist()
+    vertices, edges = positions.measure(whole, ranges, carried, every, flags, visited)
     out = np.empty(vertices, np.int64), np.empty(vertices, np.int64)
     out_offsets, out_targets = np.zeros(vertices + 1, np.int64), np.empty(edges, np.int32)
-    positions.write(
-        whole, ranges, carried, every, flags, visited, np.zeros(n, np.int64), *out, out_offsets, out_targets
-    )
+    bounds, ambiguous = np.empty(2, np.int64), np.zeros(1, np.bool_)
+    written = positions.write(
+        whole, ranges, carried, every, flags, visited, np.zeros(n, np.int64), np.zeros(1, np.int64), ambiguous, bounds,
+        (*out, out_offsets, out_targets),
+    )  # fmt: skip
+    assert written == (vertices, edges)
+    assert bounds.tolist() == [0, vertices]
     copies = [out_targets[a:b].tolist() for a, b in itertools.pairwise(out_offsets)]
     found = [tuple(out[0][v] for v in path) for path in naive.paths_of_task(copies, 0, vertices)]
     wanted = [
@@ -160,19 +164,55 @@ def test_edges_of_all_steps_are_joined(seed: int) -> None:
     events, at = np.repeat(np.arange(n), 2), np.tile([0, 1], n)
     flat = [naive.csr(graph) for graph in graphs]
     rows = np.array([np.array(flat[s][0]) + sum(len(flat[r][1]) for r in range(s)) for s in range(3)])
-    successors = np.array([y for _, targets in flat for y in targets])
+    successors = np.array([y for _, targets in flat for y in targets], np.int32)
     vertex_of = np.array([[2 * x + p for x in range(n)] for p in range(2)])
-    arrays = events, at, np.array([0, 2, 3]), np.array([0, 1, 1]), rows, successors, vertex_of
+    edges = positions.StepEdges(np.array([0, 2, 3]), np.array([0, 1, 1]), rows, successors)
     wanted = [
         sorted(2 * y + q for s, (p, q) in enumerate(steps) if p == at[v] for y in graphs[s][events[v]])
         for v in range(2 * n)
     ]
-    offsets, none = np.zeros(2 * n + 1, np.int64), np.empty(0, np.int64)
-    total = positions.join_edges(*arrays, offsets, none)
-    assert total == sum(map(len, wanted))
-    targets = np.empty(total, np.int64)
-    positions.join_edges(*arrays, offsets, targets)
+    offsets, targets = positions.join_edges(events, at, edges, vertex_of)
     assert [targets[a:b].tolist() for a, b in itertools.pairwise(offsets)] == wanted
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_events_are_bound_to_positions(seed: int) -> None:
+    """Of one event the vertex at position 1, which only ends results, comes before that at position 0."""
+    n, rng = 6, np.random.default_rng(seed)
+    graph, usable = random_graph(seed, n, 0.5), rng.random((2, n)) < 0.7
+    graph = [[y for y in row if usable[0, x] and usable[1, y]] for x, row in enumerate(graph)]
+    rows, successors = naive.csr(graph)
+    steps = positions.StepEdges(np.array([0, 1, 1]), np.array([1]), np.array([rows]), np.array(successors, np.int32))
+    roles = np.array([positions.BEGINS, positions.ENDS | positions.INNER], np.uint8)
+    events, at, begins, ends, offsets, targets, inner = positions.bind_events(usable, np.array([1, 0]), roles, steps)
+    wanted = [(x, p) for x in range(n) for p in (1, 0) if usable[p, x]]
+    assert [*zip(events.tolist(), at.tolist(), strict=True)] == wanted
+    assert begins.tolist() == [p == 0 for _, p in wanted]
+    assert ends.tolist() == [p == 1 for _, p in wanted]
+    assert inner.tolist() == [v for v, (_, p) in enumerate(wanted) if p == 1]
+    after = [[wanted.index((y, 1)) for y in graph[x]] if p == 0 else [] for x, p in wanted]
+    assert [targets[a:b].tolist() for a, b in itertools.pairwise(offsets)] == after
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ranges_cover_events(seed: int) -> None:
+    rng, n = np.random.default_rng(seed), 12
+    lo = rng.integers(0, n + 1, 4)
+    hi = np.minimum(lo + rng.integers(0, 5, 4), n)
+    until = np.minimum(np.arange(n) + rng.integers(1, 6, n), n)
+    rows, bounds, new_lo, new_hi, new_until = positions.cover(lo, hi, until)
+    covered = sorted({x for a, b in zip(lo, hi, strict=True) for x in range(a, b)})
+    assert rows.tolist() == covered
+    ranges = [rows[a:b].tolist() for a, b in zip(new_lo, new_hi, strict=True)]
+    assert ranges == [[*range(a, b)] for a, b in zip(lo, hi, strict=True)]
+    joined = [
+        (x, y) for x, y in itertools.pairwise(covered) if any(a <= x and y < b for a, b in zip(lo, hi, strict=True))
+    ]
+    parts = [k for k, y in enumerate(covered) if k == 0 or (covered[k - 1], y) not in joined] or [0]
+    assert bounds.tolist() == [*parts, len(covered)]
+    for k, x in enumerate(covered):
+        end = next(bound for bound in bounds.tolist() if bound > k)
+        assert new_until[k] == min(until[x] - x + k, end)
 
 
 def test_events_are_spread_over_the_positions_that_they_may_be_at() -> None:

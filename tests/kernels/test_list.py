@@ -12,6 +12,7 @@ from tests.kernels.cases import random_graph, tasks_of
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.list import aggregates, rows, walk
 from trellis.kernels.list.blocks import BLOCKED, TASK, PathBlocks, make_ready
+from trellis.kernels.list.few import list_few, take_row_words
 from trellis.kernels.list.lengths import LengthLimits
 from trellis.kernels.list.wide import SPARE, copy_wide
 
@@ -58,6 +59,33 @@ def test_rank_ranges_are_listed_in_order(seed: int, room: int, every: bool, comp
     ranges = [(0, 0, len(wanted[0])), (1, 3, 4), (1, len(wanted[1]) - 2, 2), (0, 1, 1)]
     found = listed(tasks_of(graph, TASKS, every=every), ranges, blocks_of(room, compact), compact=compact)
     assert found == [path for task, first, size in ranges for path in wanted[task][first : first + size]]
+
+
+@pytest.mark.parametrize(("least", "most"), [(1, 1 << 60), (2, 3)])
+@pytest.mark.parametrize(("single", "every"), [(False, False), (False, True), (True, False), (True, True)])
+@pytest.mark.parametrize("seed", range(3))
+def test_few_paths_are_counted_and_listed_at_once(seed: int, single: bool, every: bool, least: int, most: int) -> None:
+    graph, tasks, group, first_end = random_graph(seed, N, 0.35), [(0, 9), (1, 9), (3, 13)], [0, 0, 2], [0, 6, 3]
+    wanted = [
+        (where, path)
+        for (lo, hi), end, where in zip(tasks, first_end, group, strict=True)
+        for path in naive.paths_of_task(graph, lo, hi, first_end=end, single=single, every=every)
+        if least <= len(path) <= most
+    ]
+    counts, arrays = np.zeros(3, np.int64), tasks_of(graph, tasks, single, every, first_end)
+    values, offsets, ranks, groups = list_few(arrays, np.array(group), least, most, len(wanted) + 60, counts)
+    assert naive.ragged(values, offsets[1:]) == [path for _, path in wanted]
+    assert groups.tolist() == [where for where, _ in wanted]
+    assert counts.tolist() == [groups.tolist().count(g) for g in range(3)]
+    assert ranks.tolist() == [k for number in counts for k in range(number)]
+    ids, times, codes = np.arange(N) * 7, np.arange(N) * 2, np.arange(N).astype(np.uint8) % 3
+    row_ids, row_codes, firsts, lasts = take_row_words(values, offsets, ids, times, codes)
+    assert (row_ids.tolist(), row_codes.tolist()) == (ids[values].tolist(), codes[values].tolist())
+    assert firsts.tolist() == [times[path[0]] for _, path in wanted]
+    assert lasts.tolist() == [times[path[-1]] for _, path in wanted]
+    assert not len(take_row_words(values, offsets, ids, times, codes[:0])[1])
+    if wanted:
+        assert not len(list_few(arrays, np.array(group), least, most, len(wanted) - 1, np.zeros(3, np.int64))[1])
 
 
 @pytest.mark.parametrize(("least", "most"), [(1, 2), (3, 3), (2, 1 << 60)])

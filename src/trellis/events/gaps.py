@@ -8,7 +8,7 @@ import numpy as np
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.events.partitions import first_above, later_times
+from trellis.kernels.events.partitions import first_above
 
 UPPER = ("<", "<=")
 
@@ -29,7 +29,7 @@ def gap_of(adjacency: Adjacency, events: Slice) -> tuple[Ints, tuple[Order, ...]
         gives = adjacency.gives & np.all([earlier != LOWEST for _, earlier in order.comparisons], axis=0)
         own = reaches(order, events)
         reach = np.maximum.accumulate(np.where(gives, own, 0))
-        later = later_times(events.ticks, events.bounds) if later is None else later
+        later = events.later if later is None else later
         apart = (reach == 0) | (later[np.maximum(reach, 1) - 1] == reach)  # it never parts events of one time
         if ((reach == own) & apart)[gives].all():
             adjacency.gives &= gives

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from trellis.kernels.events.partitions import later_times
 
 Ints = NDArray[np.int64]
 
@@ -68,7 +71,13 @@ class Slice:
     def __len__(self) -> int:
         return len(self.times)
 
-    @property
+    @cached_property
+    def later(self) -> Ints:
+        """For each event the first one of its partition that is later, or the end of that."""
+        found: Ints = later_times(self.ticks, self.bounds)
+        return found
+
+    @cached_property
     def pairs(self) -> int:
         """The number of pairs of events that can be in one trend."""
         return self.pairs_between(0, len(self))

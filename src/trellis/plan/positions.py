@@ -21,7 +21,7 @@ from trellis.language.bound import (
     columns_of,
     with_columns,
 )
-from trellis.language.once import once
+from trellis.language.once import MadeOnce, once
 from trellis.plan.automaton import Automaton
 from trellis.plan.cuts import FLIPPED
 from trellis.plan.relation import comparison, relation_of, terms
@@ -73,6 +73,7 @@ class PositionGraph:
     span: bool = False
     indexable: bool = field(default=False)
     indexable_apart: bool = field(default=False)
+    made: MadeOnce = field(default_factory=MadeOnce, init=False, repr=False, compare=False)
 
     @property
     def compared(self) -> bool:

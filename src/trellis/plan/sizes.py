@@ -28,6 +28,8 @@ class Sizes:
         Rows of a file at least, where several are written at the same time.
     block_values
         Values of all blocks of a task that is listed: they are to stay in a cache.
+    few_rows
+        Trends of few events that are listed as they are counted.
     first_rows
         Rows of the first part that a list worker takes, before it is known how long trends are.
     large_rows
@@ -48,6 +50,8 @@ class Sizes:
         without partners are left in.
     encoded_events
         Events up to which conditions on two variables encode all values at once, though not all are candidates.
+    small_pairs
+        Pairs of events up to which they are counted so whether or not they will be listed.
     kept_bytes
         Bytes of all tasks that stay ready to be unranked, beside the last one.
     unrank_bytes
@@ -84,6 +88,8 @@ class Sizes:
     thread_events, thread_part, thread_tasks, thread_firsts
         What several threads are worth: events of all tasks of trends; events of one part of an index whose vertices two
         threads lay out, which takes more memory; tasks of a join; first events of a sequence.
+    unmeasured_edges
+        Edges of the paths of a pattern, at most, for which there is room before they are counted.
     events_at_once
         Events of the groups whose paths are held together, before it is known how many edges they have.
     least_vertices, most_vertices
@@ -101,6 +107,7 @@ class Sizes:
     arranged_rows: int = 1 << 16
     file_rows: int = 1 << 19
     block_values: int = 1 << 19
+    few_rows: int = 1 << 12
     first_rows: int = 1 << 14
     large_rows: int = 1 << 16
     most_picked: int = 1_000_000
@@ -113,6 +120,7 @@ class Sizes:
     counted_pairs: int = 1 << 17
     walked_choices: int = 1 << 18
     encoded_events: int = 1 << 10
+    small_pairs: int = 1 << 14
     kept_bytes: int = 1 << 28
     unrank_bytes: int = 4 << 30
     best_nodes: int = 1 << 24
@@ -134,6 +142,7 @@ class Sizes:
     thread_part: int = 1 << 22
     thread_tasks: int = 1 << 10
     thread_firsts: int = 1 << 12
+    unmeasured_edges: int = 1 << 16
     events_at_once: int = 1 << 17
     least_vertices: int = 1 << 12
     most_vertices: int = 1 << 25

@@ -14,6 +14,7 @@ from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case
 from trellis.operators.patterns import positions
+from trellis.plan.sizes import Sizes
 
 PATTERNS = {
     "SEQ(A a, B+ b[], A c)": ("c.x = a.x", "c.x > a.x", "c.y != a.y", "b.x <= a.x", "c.x >= LAST(b).x"),
@@ -60,7 +61,9 @@ def test_graphs_for_which_there_is_no_memory_are_refused_and_counts_explored(mon
     events = pa.table({"ts": range(6), "id": range(6), "type": types, "x": [1, 1, 1, 2, 3, 1]})
     query = trellis.query("PATTERN SEQ(A a, B+ b[], C c) WHERE c.x = a.x AND b[i].x > b[i-1].x")
     monkeypatch.setattr(positions, "fits_memory", lambda _: False)
-    found = query.detect(events, time="ts", event_id="id", type="type")
+    found = query.detect(
+        events, time="ts", event_id="id", type="type", sizes=Sizes(small_pairs=-1, unmeasured_edges=-1)
+    )
     assert found.count() == 14
     with pytest.raises(trellis.errors.TrellisError, match="pairs that may follow one another in results"):
         found.to_arrow()

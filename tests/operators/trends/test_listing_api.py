@@ -183,7 +183,7 @@ def test_where_there_are_too_many_edges_trends_come_one_by_one(pairs: int) -> No
     """Whether the graph was not even tried (pairs worth little) or refused."""
     text, sizes = (
         "PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 20 SLIDE 10",
-        Sizes(batch_values=100, pairs_of_one=pairs),
+        Sizes(batch_values=100, pairs_of_one=pairs, small_pairs=-1, counted_pairs=-1),
     )
     trends = without_graph(found(text, table_of(45), sizes=sizes))
     wanted = [row for window in trends.counts()["window_start"].to_pylist() for row in _by_rank(trends, window)]

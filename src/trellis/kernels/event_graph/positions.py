@@ -16,30 +16,146 @@ from trellis.kernels.jit import njit
 BEGINS, ENDS, GOES_ON, INNER, DENIED = 1, 2, 4, 8, 16
 
 
-@njit(cache=True, nogil=True)
-def join_edges(events, positions, first_step, step_target, rows, successors, vertex_of, offsets, targets):
-    """Write the successors of vertices, over all steps from their positions, in rising order.
+class StepEdges(NamedTuple):
+    """The edges between events on each step of a pattern.
 
-    The steps from position `p` are `first_step[p]` to `first_step[p + 1]`; step `s` leads to `step_target[s]`, and the
-    events that follow event `x` on it are `successors[rows[s, x] : rows[s, x + 1]]`. `vertex_of[p, x]` is the vertex of
-    event `x` at position `p`. With empty `targets` only `offsets` is filled.
+    Attributes
+    ----------
+    first : int64 (positions + 1,)
+        The steps from position `p` are `first[p]` to `first[p + 1]`.
+    target : int64 (steps,)
+        The position that each step leads to.
+    rows : int64 (steps, events + 1)
+        The events that follow event `x` on step `s` are `successors[rows[s, x] : rows[s, x + 1]]`.
+    successors : int32 (edges,)
+        These, in rising order for each event.
     """
-    filling = targets.shape[0] > 0
-    total = 0
+
+    first: np.ndarray
+    target: np.ndarray
+    rows: np.ndarray
+    successors: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def join_edges(events, positions, steps, vertex_of):
+    """Return where the successors of each vertex begin, over all steps from its position, and these, in rising order.
+
+    `vertex_of[p, x]` is the vertex of event `x` at position `p`.
+    """
+    first, step_target, rows, successors = steps.first, steps.target, steps.rows, steps.successors
+    offsets = np.zeros(events.shape[0] + 1, np.int64)
     for v in range(events.shape[0]):
-        x, p = events[v], positions[v]
-        begin, sources = total, 0
-        for s in range(first_step[p], first_step[p + 1]):
+        x, total = events[v], offsets[v]
+        for s in range(first[positions[v]], first[positions[v] + 1]):
+            total += rows[s, x + 1] - rows[s, x]
+        offsets[v + 1] = total
+    targets = np.empty(offsets[-1], np.int32)
+    for v in range(events.shape[0]):
+        x, p, at, sources = events[v], positions[v], offsets[v], 0
+        for s in range(first[p], first[p + 1]):
             i, end = rows[s, x], rows[s, x + 1]
             sources += i < end
-            if filling:
-                for j in range(i, end):
-                    targets[total + j - i] = vertex_of[step_target[s], successors[j]]
-            total += end - i
-        if filling and sources > 1:
-            targets[begin:total].sort()
-        offsets[v + 1] = total
-    return total
+            for j in range(i, end):
+                targets[at + j - i] = vertex_of[step_target[s], successors[j]]
+            at += end - i
+        if sources > 1:
+            targets[offsets[v] : at].sort()
+    return offsets, targets
+
+
+@njit(cache=True, nogil=True)
+def bind_events(usable, order, roles, steps):
+    """Return the vertices of a pattern: events at positions that they may be at, in the order of this module.
+
+    Parameters
+    ----------
+    usable : bool (positions, events)
+        Which events may be at each position.
+    order : int64 (positions,)
+        The positions in the order in which the vertices of one event come.
+    roles : uint8 (positions,)
+        Whether results may begin and end at a position, and whether an event there may follow another, as flags.
+    steps : StepEdges
+        Which events may follow one another.
+
+    Returns
+    -------
+    events, positions : int64 (vertices,)
+        The event and the position of each vertex.
+    may_begin, may_end : bool (vertices,)
+        Whether results may begin and end there.
+    offsets, targets : int64 (vertices + 1,), int32
+        Where the successors of each vertex begin, and these.
+    inner : int64
+        The vertices that may follow others.
+    """
+    number, size = usable.shape
+    vertex_of = np.empty((number, size), np.int64)
+    total = np.count_nonzero(usable)
+    events, positions = np.empty(total, np.int64), np.empty(total, np.int64)
+    may_begin, may_end, inner = np.empty(total, np.bool_), np.empty(total, np.bool_), np.empty(total, np.int64)
+    v = entered = 0
+    for x in range(size):
+        for p in order:
+            if usable[p, x]:
+                events[v], positions[v], vertex_of[p, x] = x, p, v
+                may_begin[v], may_end[v] = roles[p] & BEGINS != 0, roles[p] & ENDS != 0
+                if roles[p] & INNER:
+                    inner[entered] = v
+                    entered += 1
+                v += 1
+    offsets, targets = join_edges(events, positions, steps, vertex_of)
+    return events, positions, may_begin, may_end, offsets, targets, inner[:entered]
+
+
+@njit(cache=True, nogil=True)
+def cover(lo, hi, until):
+    """Return the events that ranges cover, with what is told of them by their places among these.
+
+    Parameters
+    ----------
+    lo, hi : int64 (ranges,)
+        The ranges, in any order.
+    until : int64 (events,)
+        For each event the first one that can never be in a result with it.
+
+    Returns
+    -------
+    rows : int64 (covered,)
+        The events, in rising order.
+    bounds : int64 (parts + 1,)
+        Where the events of each part begin, and the last ends: ranges that overlap are of one part.
+    lo, hi, until : int64
+        The same of the covered events, `until` within a part.
+    """
+    size = until.shape[0]
+    reach, place = np.zeros(size + 1, np.int64), np.zeros(size + 1, np.int64)
+    for g in range(lo.shape[0]):
+        reach[lo[g]] = max(reach[lo[g]], hi[g])
+    rows, bounds = np.empty(size, np.int64), np.zeros(size + 2, np.int64)
+    number = parts = end = 0
+    for x in range(size):
+        if reach[x] > x:
+            if x >= end:
+                bounds[parts] = number
+                parts += 1
+            end = max(end, reach[x])
+        place[x] = number
+        if x < end:
+            rows[number] = x
+            number += 1
+    place[size] = number
+    parts = max(parts, 1)
+    bounds[parts] = number
+    new_lo, new_hi, new_until = np.empty(lo.shape[0], np.int64), np.empty(lo.shape[0], np.int64), rows[:number].copy()
+    for g in range(lo.shape[0]):
+        new_lo[g] = place[lo[g]]
+        new_hi[g] = new_lo[g] + max(hi[g] - lo[g], 0)
+    for part in range(parts):
+        for k in range(bounds[part], bounds[part + 1]):
+            new_until[k] = min(until[rows[k]] - rows[k] + k, bounds[part + 1])
+    return rows[:number], bounds[: parts + 1], new_lo, new_hi, new_until
 
 
 @njit(cache=True, nogil=True)
@@ -247,13 +363,12 @@ def _copies(flag):
 
 @njit(cache=True, nogil=True)
 def measure(graph, ranges, carried, every, flags, visited):
-    """Return for each range how many vertices and edges its results take; `flags` are 0, and are so again."""
+    """Return how many vertices and edges the results of all ranges take; `flags` are 0, and are so again."""
     offsets, targets = graph.offsets, graph.targets
-    sizes = np.zeros((ranges.lo.shape[0], 2), np.int64)
+    vertices = edges = 0
     for w in range(ranges.lo.shape[0]):
         number = _mark(graph, ranges, w, carried, every, flags, visited)
         hi = ranges.hi[w]
-        vertices = edges = 0
         for k in range(number):
             v = visited[k]
             flag = flags[v]
@@ -267,27 +382,42 @@ def measure(graph, ranges, carried, every, flags, visited):
                         break
                     if flags[t] & INNER:
                         edges += sides * ((1 if flags[t] & ENDS else 0) + (1 if flags[t] & GOES_ON else 0))
-        sizes[w] = (vertices, edges)
         for k in range(number):
             flags[visited[k]] = 0
-    return sizes
+    return vertices, edges
 
 
 @njit(cache=True, nogil=True)
-def write(
-    graph, ranges, carried, every, flags, visited, number_of, out_events, out_positions, out_offsets, out_targets
-):
-    """Write the vertices and edges of the results of the ranges; `number_of` is scratch, a number a vertex.
+def write(graph, ranges, carried, every, flags, visited, number_of, group, ambiguous, bounds, out):
+    """Write the vertices and edges of the results of the ranges.
 
-    Return for each range whether its paths are not in the order of their events, or these do not tell a path: two
-    vertices of one event begin, or come next after a vertex and are not one that only ends and one that only goes on.
+    Parameters
+    ----------
+    graph, ranges, carried, every, flags, visited
+        As in `measure`.
+    number_of : int64 (vertices,)
+        Scratch.
+    group : int64 (ranges,)
+        The group of each range; it never falls.
+    ambiguous : bool (groups,)
+        Set where the paths of a group are not in the order of their events, or these do not tell a path: two vertices
+        of one event begin, or come next after a vertex and are not one that only ends and one that only goes on.
+    bounds : int64 (groups + 1,)
+        Becomes where the vertices of each group begin, and where the last ones end.
+    out : tuple
+        Room for events and positions of vertices, where their edges begin (0 at first), and these.
     """
     offsets, targets, events, positions = graph.offsets, graph.targets, graph.events, graph.positions
-    ambiguous = np.zeros(ranges.lo.shape[0], np.bool_)
+    out_events, out_positions, out_offsets, out_targets = out
     vertex = edge = 0
+    first, before = -1, -1  # the last event that begins results, and its group
     for w in range(ranges.lo.shape[0]):
         number = _mark(graph, ranges, w, carried, every, flags, visited)
-        hi, at, first = ranges.hi[w], vertex, -1
+        hi, at, own = ranges.hi[w], vertex, group[w]
+        if own > before:
+            for g in range(before + 1, own + 1):
+                bounds[g] = vertex
+            before, first = own, -1
         for k in range(number):
             v = visited[k]
             if flags[v]:
@@ -297,7 +427,7 @@ def write(
             v = visited[k]
             flag = flags[v]
             if flag & BEGINS:
-                ambiguous[w] |= events[v] == first
+                ambiguous[own] |= events[v] == first
                 first = events[v]
             for ends in (True, False):
                 if not flag & (ENDS if ends else GOES_ON):
@@ -308,7 +438,7 @@ def write(
                     out_events[vertex] = events[v]
                     out_positions[vertex] = positions[v]
                     if not ends:
-                        before = last = -1
+                        follower = last = -1
                         for i in range(offsets[v], offsets[v + 1]):
                             t = targets[i]
                             if t >= hi:
@@ -316,8 +446,8 @@ def write(
                             if not flags[t] & INNER:
                                 continue
                             sides = flags[t] & (ENDS | GOES_ON)
-                            ambiguous[w] |= events[t] == before and not (last == ENDS and sides == GOES_ON)
-                            before, last = events[t], sides
+                            ambiguous[own] |= events[t] == follower and not (last == ENDS and sides == GOES_ON)
+                            follower, last = events[t], sides
                             # Of the copies of a vertex those that end come first, of these the one that begins.
                             place = number_of[t]
                             both = 1 if flags[t] & BEGINS else 0
@@ -332,7 +462,9 @@ def write(
                     out_offsets[vertex] = edge
         for k in range(number):
             flags[visited[k]] = 0
-    return ambiguous
+    for g in range(before + 1, bounds.shape[0]):
+        bounds[g] = vertex
+    return vertex, edge
 
 
 @njit(cache=True, nogil=True)

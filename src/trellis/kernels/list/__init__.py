@@ -2,7 +2,8 @@
 
 `walk` is the depth-first walk; `blocks` lays out the suffixes behind events that many prefixes lead to, `rows` writes
 them behind a prefix, `wide` copies eight values at a time; `lengths` tells a walk which branches lead to an allowed
-length. `aggregates` folds the events of each row of a list; `columns` takes what rows show of their events.
+length; `few` counts and lists few paths in one go. `aggregates` folds the events of each row of a list; `columns`
+takes what rows show of their events.
 
 Arrays: see the named tuples of `walk`, `blocks`, `lengths` and of `trellis.kernels.count.paths`. In `aggregates`,
 `ends` is int64 (rows,), and `values`, `valid` and `codes` are (values,) of int64 or float64, bool and int64.

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from trellis.events.slice import Ints, Slice, next_of
 from trellis.events.variables import usable_events
 from trellis.kernels.event_graph.edges import note_first_ends
-from trellis.kernels.events.partitions import later_times
 from trellis.kernels.explore.forbidden import ForbiddenTerms
 from trellis.kernels.explore.matches import BACK, BEGIN, END_EVENT, NODE, OF
 from trellis.language import syntax as s
@@ -180,7 +179,7 @@ def absent_ends(plan: Plan, absent: AbsentPattern, events: Slice, usable: Masks)
     if beside or any(c.kind is not ConditionKind.CONSTANT for c in asked):
         return _of_matches(plan.bound, absent, events)
     size = len(events)
-    later = np.append(later_times(events.ticks, events.bounds), size)
+    later = np.append(events.later, size)
     following = {name: next_of(usable[name]) for name in absent.variables if name in usable}
     return first_end(absent.pattern, np.arange(size), later, following)
 

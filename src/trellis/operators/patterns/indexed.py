@@ -20,8 +20,7 @@ from trellis.events.adjacency import Adjacency, PairValues, encode_values
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.count import shapes
 from trellis.kernels.event_graph import edges as edge_kernel
-from trellis.kernels.event_graph.positions import join_edges, lay_out, nearest_ends
-from trellis.kernels.events.partitions import later_times
+from trellis.kernels.event_graph.positions import StepEdges, join_edges, lay_out, nearest_ends
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
@@ -305,13 +304,9 @@ class _ArrivalVertices:
         sources, targets, which = np.array(pairs, np.int64).reshape(-1, 3).T
         vertex_of = np.full((len(self.arrivals), len(events)), -1, np.int64)
         vertex_of[self.arrival, self.events] = np.arange(len(self))
-        offsets = np.zeros(len(self) + 1, np.int64)
         first_step = np.searchsorted(sources, np.arange(len(self.arrivals) + 1))
         own, arrival, targets = (np.ascontiguousarray(one) for one in (self.events, self.arrival, targets))
-        given = (own, arrival, first_step, targets, rows[which], successors, vertex_of, offsets)
-        joined = np.empty(join_edges(*given, np.empty(0, np.int32)), np.int32)
-        if len(joined):
-            join_edges(*given, joined)
+        offsets, joined = join_edges(own, arrival, StepEdges(first_step, targets, rows[which], successors), vertex_of)
         ends = np.array([arrival.ends for arrival in self.arrivals])[self.arrival]
         return EventGraph(offsets, joined, index.events.latest, nearest_ends(offsets, joined, ends))
 
@@ -334,7 +329,7 @@ class _ArrivalVertices:
     def _known(self, steps: dict[tuple[int, int], _Step], events: Slice, every: bool) -> shapes.EventNeighbours:
         """Return where paths may begin and end, as the first successor and the last predecessor that tell it."""
         size = len(self)
-        later = self.begins[later_times(events.ticks, events.bounds)[self.events]]
+        later = self.begins[events.later[self.events]]
         nearest, latest = np.full(size, -1, np.int64), np.full(size, size, np.int64)
         for i, arrival in enumerate(self.arrivals):
             if not arrival.ends and arrival.source is not None:

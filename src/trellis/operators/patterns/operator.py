@@ -146,11 +146,12 @@ class PatternOperator(StructuredOperator[PatternStructure]):
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
         graph = self.plan.positions
-        sooner = picks_sooner(self.events, request, self.plan.sizes)
+        by_paths = self.structure.by_paths
+        sooner = not by_paths and picks_sooner(self.events, request, self.plan.sizes)
         if sooner and (indexed := self._unranking) is not None:
             yield from map(request.made, indexed.at_each(request.ranks()))
             return
-        is_span = graph is not None and graph.span and not self.structure.by_paths
+        is_span = graph is not None and graph.span and not by_paths
         if is_span and self.indexed is not None and self.indexed.in_order:
             yield from self.indexed.list(request)
             return

@@ -73,7 +73,9 @@ class PatternPart:
         until = np.repeat(paths.begins[1:], np.diff(paths.begins))
         vertices = Slice({}, pa.nulls(size), np.arange(size), np.ones(size, np.bool_), paths.begins, groups, until)
         graph = EventGraph(paths.offsets, paths.successors, latest_predecessors(paths.offsets, paths.successors))
-        return GivenStructure(plan_over_vertices(self.plan), vertices, self._threads, graph=graph)
+        structure = GivenStructure(plan_over_vertices(self.plan), vertices, self._threads, graph=graph)
+        structure.lists = True  # or counted as quickly
+        return structure
 
     def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
         """Return the operator over the paths, for what a query aggregates of columns of their vertices."""

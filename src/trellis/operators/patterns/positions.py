@@ -7,9 +7,9 @@ for each step. Windows that overlap share these edges.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,7 @@ from trellis.events.adjacency import HIGHEST, LOWEST, PairValues, encode_values
 from trellis.events.slice import Groups, Slice, last_of, next_of, until_forbidden
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
-from trellis.kernels.events.partitions import later_times
+from trellis.language.once import once
 from trellis.language.syntax import Report, Select
 from trellis.memory import fits_memory
 from trellis.operators.patterns.paths import Paths
@@ -32,14 +32,27 @@ from trellis.plan.positions import PositionGraph
 Ints = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class _PositionVertices:
-    """Events bound to positions, in the order of `trellis.kernels.event_graph.positions`, and their successors."""
+class _PositionLayout(NamedTuple):
+    """The arrays of a graph of positions that kernels take: see `trellis.kernels.event_graph.positions`.
 
-    events: Ints
-    positions: Ints
-    offsets: Ints
-    targets: NDArray[np.int32]
+    `steps` are in the order of their sources; `order`, `roles`, `first_step` and `step_target` are arrays of kernels.
+    """
+
+    steps: Sequence[tuple[int, int]]
+    order: Ints
+    roles: NDArray[np.uint8]
+    first_step: Ints
+    step_target: Ints
+
+
+@once
+def _layout(graph: PositionGraph) -> _PositionLayout:
+    roles, steps = np.zeros(len(graph.positions), np.uint8), sorted(graph.steps)
+    for flag, places in ((kernel.BEGINS, graph.firsts), (kernel.ENDS, graph.lasts), (kernel.INNER, graph.entered)):
+        roles[[*places]] |= flag
+    first_step = np.searchsorted([source for source, _ in steps], np.arange(len(roles) + 1))
+    step_target = np.array([target for _, target in steps], np.int64)
+    return _PositionLayout(steps, np.array(graph.ends_first, np.int64), roles, first_step, step_target)
 
 
 class NotSeparable(Exception):
@@ -53,17 +66,11 @@ class PositionPaths:
         self, plan: Plan, graph: PositionGraph, events: Slice, variables: Variables, first: int, last: int
     ) -> None:
         self.plan, self.graph, self.variables = plan, graph, variables
-        lo, hi = events.groups.lo[first:last], events.groups.hi[first:last]
-        ranges = _merged(lo, hi)
-        self.rows = _rows_of(ranges)
-        begins = np.concatenate([[0], np.cumsum(ranges[:, 1] - ranges[:, 0])])
-        which = np.searchsorted(ranges[:, 0], lo, side="right") - 1
-        self.lo = begins[which] + lo - ranges[which, 0]
-        self.hi = begins[which] + hi - ranges[which, 0]
-        shift = np.repeat(begins[:-1] - ranges[:, 0], ranges[:, 1] - ranges[:, 0])
-        until = np.minimum(events.until[self.rows], np.repeat(ranges[:, 1], ranges[:, 1] - ranges[:, 0])) + shift
-        usable = np.ones(len(self.rows), np.bool_)
-        self.slice = replace(events, usable=usable, bounds=begins, until=until)
+        groups = events.groups
+        self.rows, bounds, self.lo, self.hi, until = kernel.cover(
+            groups.lo[first:last], groups.hi[first:last], events.until
+        )
+        self.slice = replace(events, usable=np.ones(len(self.rows), np.bool_), bounds=bounds, until=until)
         self.usable = dict(variables.usable)
         if len(self.rows) < len(events):
             rows = pa.array(self.rows)
@@ -79,72 +86,57 @@ class PositionPaths:
 
     def paths(self) -> Paths:
         """Return the results as paths."""
-        vertices = self._vertices()
-        events, positions = vertices.events, vertices.positions
-        may_begin, may_end, inner = (
-            self._are_at(positions, places) for places in (self.graph.firsts, self.graph.lasts, self.graph.entered)
-        )
-        anchored, carried = self.graph.anchored, self._carried()
-        ranges, group = self._anchored_ranges(vertices, may_begin, carried) if anchored else self._plain_ranges(events)
-        graph = kernel.VertexGraph(
-            events, positions, self.slice.ticks[events], may_begin, may_end, vertices.offsets, vertices.targets,
-            np.flatnonzero(inner),
-        )  # fmt: skip
+        graph, carried, groups = self._vertices(), self._carried(), len(self.lo)
+        ranges, group = (self._anchored_ranges if self.graph.anchored else self._plain_ranges)(graph, carried)
         given = (graph, ranges, carried, self.plan.bound.report is Report.ANY)
-        scratch = np.zeros(len(events), np.uint8), np.empty(len(events), np.int64)
-        sizes = kernel.measure(*given, *scratch)
-        begins, edges = np.append(0, np.cumsum(sizes[:, 0])), int(sizes[:, 1].sum())
-        if not fits_memory(16 * edges):  # they are written, and brought into order
-            raise TrellisError(
-                f"{len(self.rows):,} events have {edges:,} pairs that may follow one another in results; "
-                f"their graph would take {edges * 8 / 2**30:.1f} GiB",
-                "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
-            )
-        out = (
-            np.empty(begins[-1], np.int64), np.empty(begins[-1], np.int64), np.zeros(begins[-1] + 1, np.int64),
-            np.empty(edges, np.int32),
-        )  # fmt: skip
-        found = kernel.write(*given, *scratch, np.empty(len(events), np.int64), *out)
-        if anchored:  # an event that begins results in two positions has two ranges
-            some = np.flatnonzero(sizes[:, 0])
-            begun, window = events[ranges.lo[some]], group[some]
-            found[some[1:]] |= (begun[1:] == begun[:-1]) & (window[1:] == window[:-1])
-        ambiguous = np.bincount(group, found, len(self.lo)) > 0
-        ends = np.searchsorted(group, np.arange(len(self.lo) + 1))
-        paths = Paths(self.rows[out[0]], out[1], out[2], out[3], begins[ends], ambiguous)
-        rise = (group[1:] > group[:-1]) | (ranges.only[1:] > ranges.only[:-1])  # those that are alike stand together
-        in_order = not len(ranges.starts) or (len(ranges.starts) == len(group) and rise.all())
-        return paths if in_order else _in_order(paths)
+        size = len(graph.events)
+        scratch = np.zeros(size, np.uint8), np.empty(size, np.int64)
+        vertices, edges = _most_copies(graph, ranges)
+        if edges > self.plan.sizes.unmeasured_edges:
+            vertices, edges = kernel.measure(*given, *scratch)
+            if not fits_memory(16 * edges):  # they are written, and brought into order
+                raise TrellisError(
+                    f"{len(self.rows):,} events have {edges:,} pairs that may follow one another in results; "
+                    f"their graph would take {edges * 8 / 2**30:.1f} GiB",
+                    "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+                )
+        events, positions = np.empty(vertices, np.int64), np.empty(vertices, np.int64)
+        offsets, targets = np.zeros(vertices + 1, np.int64), np.empty(edges, np.int32)
+        begins = np.empty(groups + 1, np.int64)
+        ambiguous, out = np.zeros(groups, np.bool_), (events, positions, offsets, targets)
+        vertices, edges = kernel.write(*given, *scratch, np.empty(size, np.int64), group, ambiguous, begins, out)
+        rows = self.rows[events[:vertices]]
+        paths = Paths(rows, positions[:vertices], offsets[: vertices + 1], targets[:edges], begins, ambiguous)
+        return _in_order(paths) if self._joins_starts and not _rise(ranges, group) else paths
 
-    def _are_at(self, positions: Ints, places: Iterable[int]) -> NDArray[np.bool_]:
-        """Return which vertices are at one of some positions."""
-        wanted = np.zeros(len(self.graph.positions), np.bool_)
-        wanted[[*places]] = True
-        return wanted[positions]
+    @property
+    def _joins_starts(self) -> bool:
+        """Whether starts of which later events are asked the same share a range."""
+        return self.graph.anchored and not self.graph.span and not self.graph.entered & {*self.graph.firsts}
 
-    def _plain_ranges(self, events: Ints) -> tuple[kernel.MatchRanges, Ints]:
+    def _plain_ranges(self, graph: kernel.VertexGraph, _: kernel.AnchorConditions) -> tuple[kernel.MatchRanges, Ints]:
         """Return a range of vertices for each window, and these."""
-        lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
+        lo, hi = (graph.events.searchsorted(at) for at in (self.lo, self.hi))
         none = np.full(len(lo), -1)
         times, no_starts = (self._first_times(), self._last_times()), (none, np.empty(0, np.int64))
         return kernel.MatchRanges(lo, hi, none, *times, *no_starts), np.arange(len(lo))
 
     def _anchored_ranges(
-        self, vertices: _PositionVertices, may_begin: NDArray[np.bool_], carried: kernel.AnchorConditions
+        self, graph: kernel.VertexGraph, carried: kernel.AnchorConditions
     ) -> tuple[kernel.MatchRanges, Ints]:
         """Return a range of vertices for each event that may begin a result in each window, and its window.
 
         In windows those of which later events are asked the same share one.
         """
-        events = vertices.events
-        lo, hi = (np.searchsorted(events, at) for at in (self.lo, self.hi))
+        events, may_begin = graph.events, graph.may_begin
+        lo, hi = (events.searchsorted(at) for at in (self.lo, self.hi))
         earliest = self._first_times()
         firsts = np.flatnonzero(may_begin if self.slice.begins is None else may_begin & self.slice.begins[events])
-        begin, end = np.searchsorted(firsts, lo), np.searchsorted(firsts, hi)
-        group = np.repeat(np.arange(len(lo)), end - begin)
+        begin, end = firsts.searchsorted(lo), firsts.searchsorted(hi)
+        group = np.arange(len(lo)).repeat(end - begin)
         only = starts = firsts[_places(begin, end)]
         first = np.arange(len(only) + 1)
-        if not self.graph.span and not self.graph.entered & {*self.graph.firsts}:
+        if self._joins_starts:
             order, first = _alike(carried, events[only], group)
             starts = only[order]
             only, group = starts[first[:-1]], group[order][first[:-1]]
@@ -152,10 +144,10 @@ class PositionPaths:
         ends = self.hi[group]
         if self.graph.span:
             ends = np.minimum(ends, self.slice.until[events[only]])
-            last = np.searchsorted(events, ends)
+            last = events.searchsorted(ends)
         latest = self._last_times(self.lo[group], ends)
         if self.plan.bound.report is not Report.ANY and self.graph.entered & {*self.graph.firsts}:
-            before = kernel.latest_begins(events, vertices.offsets, vertices.targets, may_begin)[only]
+            before = kernel.latest_begins(events, graph.offsets, graph.targets, may_begin)[only]
             beyond = np.where(before < 0, 0, self.slice.until[before])  # what ends earlier could also begin earlier
             last = np.where((before >= 0) & (beyond >= ends), only, last)
             least = self.slice.ticks[np.minimum(beyond, len(self.rows) - 1)]
@@ -214,12 +206,12 @@ class PositionPaths:
                 if one.residual or not (one.gives.all() and one.takes.all()):
                     raise NotSeparable
                 if one.key_next is not None and one.key_prev is not None:
-                    keys.append(np.stack([one.key_next, one.key_prev]).astype(np.int64))
+                    keys.append(np.array([one.key_next, one.key_prev], np.int64))
                     due[0].append(place)
                 above += one.above
                 below += one.below
                 due[1] += [place] * len(one.above)
-                differ += [np.stack(pair) for pair in zip(one.differ_next, one.differ_prev, strict=True)]
+                differ += [np.array(pair) for pair in zip(one.differ_next, one.differ_prev, strict=True)]
                 due[2] += [place] * len(one.differ_next)
         table = np.full((3, max(map(len, due), default=0) + 1), -1)
         for kind, places in enumerate(due):
@@ -231,27 +223,18 @@ class PositionPaths:
 
     # --- Edges ------------------------------------------------------------------------------------------------
 
-    def _vertices(self) -> _PositionVertices:
-        size, number = len(self.rows), len(self.graph.positions)
-        order = np.array(self.graph.ends_first)
-        usable = np.stack([self.usable[self.graph.positions[place].variable] for place in order], axis=1)
-        flat = np.flatnonzero(usable.ravel())
-        events, positions = flat // number, order[flat % number]
-        vertex_of = np.full((number, size), -1, np.int64)
-        vertex_of[positions, events] = np.arange(len(flat))
-        steps = sorted(self.graph.steps)
-        rows, successors = stacked_edges([self._edges(*step) for step in steps], size)
-        first_step = np.searchsorted([source for source, _ in steps], np.arange(number + 1))
-        step_target = np.array([target for _, target in steps], np.int64)
-        offsets = np.zeros(len(flat) + 1, np.int64)
-        given = (events, positions, first_step, step_target, rows, successors, vertex_of, offsets)
-        total = kernel.join_edges(*given, np.empty(0, np.int32))
-        targets = np.empty(total, np.int32)
-        if total:
-            kernel.join_edges(*given, targets)
+    def _vertices(self) -> kernel.VertexGraph:
+        """Return events bound to positions, and their successors."""
+        layout = _layout(self.graph)
+        usable = np.array([self.usable[position.variable] for position in self.graph.positions])
+        edges = stacked_edges([self._edges(*step) for step in layout.steps], len(self.rows))
+        steps = kernel.StepEdges(layout.first_step, layout.step_target, *edges)
+        events, positions, begin, end, offsets, targets, inner = kernel.bind_events(
+            usable, layout.order, layout.roles, steps
+        )
         if self.plan.bound.report is Report.MAXIMAL:
             offsets, targets = self._reduced(events, offsets, targets)
-        return _PositionVertices(events, positions, offsets, targets)
+        return kernel.VertexGraph(events, positions, self.slice.ticks[events], begin, end, offsets, targets, inner)
 
     def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
         """Return the edges between events at two positions."""
@@ -267,7 +250,7 @@ class PositionPaths:
         return edges_between(events, adjacency, edge_kernel.ANY, self.plan.sizes)
 
     def _until_forbidden(self, absent: tuple[str, ...]) -> Ints:
-        later = later_times(self.slice.ticks, self.slice.bounds)
+        later = self.slice.later
         return until_forbidden(later, self._forbidden(absent))
 
     def _forbidden(self, absent: tuple[str, ...]) -> NDArray[np.bool_]:
@@ -304,6 +287,18 @@ class PositionPaths:
         return least
 
 
+def _most_copies(graph: kernel.VertexGraph, ranges: kernel.MatchRanges) -> tuple[int, int]:
+    """Return how many vertices and edges the results of ranges take at most: four of each that lies in one."""
+    offsets = graph.offsets
+    return 4 * int((ranges.hi - ranges.lo).sum()), 4 * int((offsets[ranges.hi] - offsets[ranges.lo]).sum())
+
+
+def _rise(ranges: kernel.MatchRanges, group: Ints) -> bool:
+    """Return whether ranges, none of several starts, are in the order of these."""
+    rise = (group[1:] > group[:-1]) | (ranges.only[1:] > ranges.only[:-1])
+    return len(ranges.starts) == len(group) and bool(rise.all())
+
+
 def _alike(carried: kernel.AnchorConditions, starts: Ints, group: Ints) -> tuple[Ints, Ints]:
     """Return the order of starts in which those that are alike follow one another, and where these begin, and end."""
     read = np.concatenate([carried.keys[:, 1], carried.below, carried.differ[:, 1]])[:, starts]
@@ -329,29 +324,13 @@ def _places(begin: Ints, end: Ints) -> Ints:
 
 
 def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
-    return np.stack(arrays) if arrays else np.empty(empty, np.int64)
+    return np.array(arrays) if arrays else np.empty(empty, np.int64)
 
 
 def _extreme(times: NDArray[Any], sign: int) -> Any:
     if times.dtype.kind == "f":
         return sign * np.inf
     return HIGHEST if sign > 0 else LOWEST
-
-
-def _merged(lo: Ints, hi: Ints) -> Ints:
-    """Return the ranges that are covered, in rising order, those that overlap joined."""
-    order = np.argsort(lo, kind="stable")
-    found: list[list[int]] = []
-    for begin, end in zip(lo[order].tolist(), hi[order].tolist(), strict=True):
-        if found and begin < found[-1][1]:
-            found[-1][1] = max(found[-1][1], end)
-        elif begin < end:
-            found.append([begin, end])
-    return np.array(found or [[0, 0]], np.int64)
-
-
-def _rows_of(ranges: Ints) -> Ints:
-    return np.concatenate([np.arange(begin, end) for begin, end in ranges.tolist()])
 
 
 def stacked_edges(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tuple[Ints, NDArray[np.int32]]:

@@ -10,7 +10,6 @@ import numpy as np
 
 from trellis.events.slice import Slice, next_of
 from trellis.events.variables import usable_events
-from trellis.kernels.events.partitions import later_times
 from trellis.language import syntax as s
 from trellis.language.bound import ConditionKind, WindowKind
 from trellis.operators.patterns.absent import first_end
@@ -35,7 +34,7 @@ def count_starts(plan: Plan, events: Slice) -> int | None:
     size = len(events)
     usable = usable_events(bound, plan.constant, events.columns, size)
     following = {name: next_of(flags) for name, flags in usable.items()}
-    later = np.append(later_times(events.ticks, events.bounds), size)
+    later = np.append(events.later, size)
     starts = np.flatnonzero(usable[first.var])
     needed = tuple(part for part in parts[1:] if not s.may_be_empty(part))
     ends = first_end(s.Seq(needed), later[starts], later, following) if needed else starts

@@ -48,12 +48,13 @@ class PatternStructure(GroupParts):
     @property
     def by_paths(self) -> bool:
         """Whether paths, which listing takes, count as well: those of few events, or of short spans listed so."""
-        if not self.lists:
+        graph, sizes = self.plan.positions, self.plan.sizes
+        if not self.lists and (graph is None or self.plan.operator.method == SEARCH):
             return False
-        pairs, graph = self.events.pairs_between(0, len(self.events), each_start=True), self.plan.positions
-        if pairs <= self.plan.sizes.counted_pairs:
+        pairs = self.events.pairs_between(0, len(self.events), each_start=True)
+        if pairs <= (sizes.counted_pairs if self.lists else sizes.small_pairs):
             return True
-        return graph is not None and self.is_explored and not is_in_order(graph, self.variables)
+        return self.lists and graph is not None and self.is_explored and not is_in_order(graph, self.variables)
 
     @cached_property
     def counts(self) -> list[int]:

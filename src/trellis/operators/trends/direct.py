@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import HIGHEST, LOWEST, Adjacency, Order, encode
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.events.partitions import later_times
 from trellis.kernels.maximal import conjunction, difference, equality
 from trellis.kernels.maximal import inequality as kernel
 from trellis.kernels.maximal.bisection import rank_codes
@@ -163,7 +162,7 @@ class DirectEdges:
     def _returns_pay(self) -> bool:
         """Whether returns to keys take few steps, or no more than reachability would if all edges were direct."""
         events = self.events
-        _, after = runs_of(later_times(events.ticks, events.bounds))
+        _, after = runs_of(events.later)
         begins, ends = self._runs_of_key(after, events.until)
         words = int((events.until - np.arange(len(events))).max(initial=0)) // 64
         steps = equality.steps(self._tiles, *self._keys[1:])
@@ -251,7 +250,7 @@ class DirectEdges:
 
     def _by_returns(self, cap: int) -> Edges | None:
         events = self.events
-        first, after = runs_of(later_times(events.ticks, events.bounds))
+        first, after = runs_of(events.later)
         back = equality.returns(self._tiles, first, after, *self._keys)
         begins, ends = self._runs_of_key(after, back)
         offsets = np.concatenate([[0], np.cumsum(ends - begins)])

@@ -14,7 +14,6 @@ from trellis.events.gaps import reach_of
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.event_graph import edges as kernel
-from trellis.kernels.events.partitions import later_times
 from trellis.language.syntax import Report, Select
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.plan import Plan
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges, Edges
 
 PAIRS_AT_ONCE = 1 << 21
+FEW_PAIRS = 1 << 14  # for which there is room before they are counted
 POLICIES = {Select.ANY: kernel.ANY, Select.NEXT: kernel.NEXT}
 
 
@@ -98,21 +98,18 @@ def edges_between(events: Slice, adjacency: Adjacency, policy: int, sizes: Sizes
     codes = edge_codes(events, adjacency, policy)
     if adjacency.residual:
         return _filtered_edges(events, adjacency, codes, degrees, sizes)
-    if policy == kernel.NEXT:  # an event has one successor at most
-        successors = np.empty(n, np.int32)
-        return degrees, successors[: kernel.edges_of_rows(0, n, codes, degrees, successors)]
-    total = kernel.edges_of_rows(0, n, codes, degrees, np.empty(0, np.int32))
-    _refuse_too_many(total, n, sizes)
-    successors = np.empty(total, np.int32)
-    if total:
-        kernel.edges_of_rows(0, n, codes, degrees, successors)
-    return degrees, successors
+    room = n if policy == kernel.NEXT else n * (n - 1) // 2  # an event has one successor at most, or any of the later
+    if room > max(n, FEW_PAIRS):
+        room = kernel.edges_of_rows(0, n, codes, degrees, np.empty(0, np.int32))
+        _refuse_too_many(room, n, sizes)
+    successors = np.empty(room, np.int32)
+    return degrees, successors[: kernel.edges_of_rows(0, n, codes, degrees, successors)] if room else successors
 
 
 def consecutive_edges(events: Slice, adjacency: Adjacency) -> tuple[Ints, NDArray[np.int32]]:
     """Return whether the very next event may follow each event, and those that may; the next one must be later."""
     behind = np.arange(1, len(events) + 1)
-    later = later_times(events.ticks, events.bounds)
+    later = events.later
     follows = (adjacency.gives & (later == behind) & (events.until > behind))[:-1] & adjacency.takes[1:]
     if adjacency.key_next is not None and adjacency.key_prev is not None:
         follows &= (adjacency.key_next[1:] == adjacency.key_prev[:-1]) & (adjacency.key_prev[:-1] >= 0)
@@ -135,7 +132,7 @@ def consecutive_edges(events: Slice, adjacency: Adjacency) -> tuple[Ints, NDArra
 def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeCodes:
     """Return the codes by which kernels find edges."""
     n = len(events)
-    later, until = later_times(events.ticks, events.bounds), events.until
+    later, until = events.later, events.until
     reach = reach_of(adjacency, events)
     if reach is not None:
         until = np.minimum(until, np.maximum(reach, later))

@@ -245,7 +245,7 @@ def _with_neighbours(
 ) -> shapes.EventNeighbours:
     """Find the first successor and the last predecessor of every event."""
     n = len(events)
-    later = later_times(events.ticks, events.bounds)
+    later = events.later
     nearest, latest = np.full(n, n, np.int64), np.full(n, -1, np.int64)
     known = shapes.EventNeighbours(later, nearest, latest, events.usable)
     arrays = vertices.IndexParts(parts.begin, parts.end, parts.offset, parts.width)

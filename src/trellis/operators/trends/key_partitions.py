@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
-from trellis.kernels.events.partitions import later_times
 
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int32]
@@ -48,7 +47,7 @@ def arrange(events: Slice, key: Ints | None) -> KeyPartitions:
         order, number = order[arranged], number[arranged]
     bounds = np.append(np.flatnonzero(np.diff(number, prepend=-1)), len(order))
     shift = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)) * (n + 1)
-    first, after = runs_of(shift + later_times(events.ticks, events.bounds)[order])
+    first, after = runs_of(shift + events.later[order])
     limit = np.searchsorted(shift + order, shift + events.until[order])
     return KeyPartitions(order, bounds, first, after, limit.astype(np.int32))
 

@@ -137,6 +137,10 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         from trellis.operators.trends.listing import Listing, TraversalInput
         from trellis.operators.trends.task_ranges import TaskRanges
 
+        all_few = None if request.compact else self.structure.few
+        if all_few is not None:
+            values = self._values(request.positions_only)
+            return map(request.make, all_few.of(request.ranges, values, request.words))
         few = request.rows <= self.plan.sizes.most_picked and not request.compact
         if few and self._picks_sooner(request):
             return self._picked(request)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
 from trellis.language.syntax import Report
-from trellis.operators.batch import RANK_LIMIT
 from trellis.operators.contract import state_of
 from trellis.operators.trends.count import Counter, GraphRelation
 from trellis.operators.trends.graph import EventGraph, build_graph
@@ -23,6 +22,7 @@ from trellis.plan.plan import Plan
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges
+    from trellis.operators.trends.few import FewPaths
 
 LARGEST = 1 << 1000  # numbers of trends, as far as they are only compared
 BuildGraph = Callable[[Plan, Slice, "DirectEdges | None"], EventGraph]
@@ -85,13 +85,16 @@ class TrendStructure:
 
     @property
     def _by_graph(self) -> bool:
-        """Whether trends are counted on the graph: the index cannot, or the graph is small and listing needs it."""
-        return self._lists_few or self.index is None
+        """Whether trends are counted on the graph: the index cannot, or the graph is small."""
+        return self._is_small or self.index is None
 
     @property
-    def _lists_few(self) -> bool:
-        """Whether what is counted will be listed, and is of so few events that their graph counts it sooner."""
-        return self.lists and self.may_have_graph and self.events.pairs <= self.plan.sizes.counted_pairs
+    def _is_small(self) -> bool:
+        """Whether there are so few events that their graph counts sooner than an index; it may be listed as well."""
+        if not self.may_have_graph or (self.given and not self.lists):
+            return False
+        sizes = self.plan.sizes
+        return self.events.pairs <= (sizes.counted_pairs if self.lists else sizes.small_pairs)
 
     def with_having(self, plan: Plan) -> TrendStructure:
         """Return the structure of the trends that another HAVING leaves."""
@@ -144,13 +147,19 @@ class TrendStructure:
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of trends of each group."""
-        if self.tasks.single and self._lists_few:  # listing needs those of each task
-            sizes = self.task_sizes
-            if sum(sizes) < RANK_LIMIT:
-                found = np.zeros(len(self.events.groups), np.int64)
-                np.add.at(found, self.tasks.group, np.array(sizes, np.int64))
-                return found.tolist()
-        return self.counter(self.events).counts()
+        return self.counter(self.events).counts() if self.few is None else self.few.counts
+
+    @property
+    def few(self) -> FewPaths | None:
+        """All trends, where these are few, of few events."""
+        return self._few if self._is_small else None
+
+    @cached_property
+    def _few(self) -> FewPaths | None:
+        from trellis.operators.trends.few import find_few
+
+        graph, lengths = self.graph.of_tasks(self.tasks, self.events.usable), length_bounds(self.plan.bound.having)
+        return find_few(graph, self.tasks.group, len(self.events.groups), lengths, self.plan.sizes.few_rows)
 
     def before(self, tasks: Ints) -> NDArray[np.uint64]:
         """Return how many trends of its group come before those of each of some tasks, at most 2**64 - 1."""

@@ -11,7 +11,6 @@ from trellis.errors import TrellisError
 from trellis.events.adjacency import residual_holds
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.event_graph.edges import keep_edges, latest_predecessors, sources_of
-from trellis.kernels.events.partitions import later_times
 from trellis.kernels.papers.abi import edges as kernel
 from trellis.language.syntax import Report
 from trellis.operators.trends.graph import PAIRS_AT_ONCE, EventGraph, reduced
@@ -28,7 +27,7 @@ def constructed_graph(plan: Plan, events: Slice, construction: str, threads: int
         If there are too many edges, or the query has nothing that an ABI graph indexes.
     """
     values = values_of(plan, events)
-    later = later_times(events.ticks, events.bounds)
+    later = events.later
     degrees, parts = np.zeros(len(events), np.int64), [np.empty(0, np.int32)]
     found = 0
     for begin, middle, end in source_ranges(events):
