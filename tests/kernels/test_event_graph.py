@@ -215,28 +215,28 @@ def test_ranges_cover_events(seed: int) -> None:
         assert new_until[k] == min(until[x] - x + k, end)
 
 
-def test_events_are_spread_over_the_positions_that_they_may_be_at() -> None:
-    rng, n, places = np.random.default_rng(4), 9, 3
-    usable = rng.random((places, n)) < 0.6
+def test_vertices_are_spread_over_the_results_that_they_may_be_on() -> None:
+    rng, n, places = np.random.default_rng(4), 9, 4
+    events, at = np.divmod(np.flatnonzero(rng.random(places * n) < 0.7), places)  # nothing is asked of position 3
     keys, above, below, differ = (rng.integers(-1, 3, shape) for shape in ((1, 2, n), (1, n), (1, n), (1, 2, n)))
     carried = positions.AnchorConditions(np.array([[1], [2], [1]]), keys, above, below, differ)
-    lo, hi, only = np.array([0, 2]), np.array([6, 9]), np.array([0, 3])
+    lo, hi, only = np.array([0, 2]), np.array([len(events) - 3, len(events)]), np.array([0, 3])
     ranges = positions.MatchRanges(lo, hi, only, hi, lo, np.array([0, 1, 3]), np.array([0, 3, 5]))
 
-    def bits(w: int, x: int) -> int:
-        a = only[w]
-        starts = ranges.starts[ranges.begin[w] : ranges.begin[w + 1]]
-        at_1 = usable[1, x] and keys[0, 0, x] >= 0 and keys[0, 0, x] == keys[0, 1, a]
+    def is_on(w: int, v: int) -> bool:
+        a, x = only[w], events[v]
+        at_1 = keys[0, 0, x] >= 0 and keys[0, 0, x] == keys[0, 1, a]
         at_1 = at_1 and differ[0, 0, x] >= 0 and differ[0, 1, a] >= 0 and differ[0, 0, x] != differ[0, 1, a]
-        return int(x in starts) + 2 * int(at_1) + 4 * int(usable[2, x] and above[0, x] > below[0, a])
+        begins = x in ranges.starts[ranges.begin[w] : ranges.begin[w + 1]]
+        return bool([begins, at_1, above[0, x] > below[0, a], True][at[v]])
 
-    every = [[(x, bits(w, x)) for x in range(lo[w], hi[w]) if bits(w, x)] for w in range(2)]
-    wanted = [some[: 1 + max((i for i, (_, one) in enumerate(some) if one & 4), default=-1)] for some in every]
-    rows, found, sizes = np.empty(20, np.int64), np.empty(20, np.int64), np.empty(2, np.int64)
-    masks = np.zeros(n, np.int64), 2 * usable[1] + 4 * usable[2]
-    number = positions.spread_events(ranges, *masks, 0, 4, carried, rows, found, sizes)
+    every = [[v for v in range(lo[w], hi[w]) if is_on(w, v)] for w in range(2)]
+    wanted = [some[: 1 + max((i for i, v in enumerate(some) if at[v] == 2), default=-1)] for some in every]
+    rows, sizes = np.empty(2 * len(events), np.int64), np.empty(2, np.int64)
+    free, lasts = np.array([False, False, False, True]), np.array([False, False, True, False])
+    number = positions.spread_vertices(ranges, events, at, free, 0, lasts, carried, rows, sizes)
     assert sizes.tolist() == [len(some) for some in wanted]
-    assert [*zip(rows[:number], found[:number], strict=True)] == [pair for some in wanted for pair in some]
+    assert rows[:number].tolist() == [v for some in wanted for v in some]
 
 
 def test_vertices_are_laid_out() -> None:

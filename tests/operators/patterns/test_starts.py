@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ import trellis
 from tests.compare import assert_same
 from tests.profiles import examples
 from tests.strategies import Case
-from trellis.operators.patterns import positions
+from trellis.operators.patterns import indexed, positions
 from trellis.plan.sizes import Sizes
 
 PATTERNS = {
@@ -51,9 +52,10 @@ def cases(draw: Any) -> Case:
 
 
 @examples(300)
-@given(cases())
-def test_results_are_those_of_the_oracle(case: Case) -> None:
-    assert_same(case)
+@given(cases(), st.sampled_from((0, indexed.SPARSE)))
+def test_results_are_those_of_the_oracle(case: Case, sparse: int) -> None:
+    with patch.object(indexed, "SPARSE", sparse):  # without attribute vertices that hold nothing, or with them
+        assert_same(case)
 
 
 def test_graphs_for_which_there_is_no_memory_are_refused_and_counts_explored(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,42 +238,44 @@ def _allows(carried, position, event, anchor):
 
 
 @njit(cache=True, nogil=True)
-def spread_events(ranges, free, tied, first, lasts, carried, rows, bits, sizes):
-    """Write the events of ranges that may be on their results, and at which positions, as bits; return how many.
+def spread_vertices(ranges, events, positions, free, first, lasts, carried, rows, sizes):
+    """Write the vertices of ranges that may be on their results; return how many.
 
     Behind the last one with which a result of the range may end there are none.
 
     Parameters
     ----------
     ranges : MatchRanges
-        Ranges of events, with starts; see there.
-    free, tied : int64 (events,)
-        The positions at which an event may be, as bits: whatever the first event is, and by conditions on that.
-    first, lasts : int
-        The position at which results begin, and those at which they may end, as bits.
+        Ranges of vertices; `only` and `starts` are events. See there.
+    events, positions : int64 (vertices,)
+        The event and the position of each vertex.
+    free, lasts : bool (positions,)
+        Whether nothing is asked of a position by the first event, and whether results may end there.
+    first : int
+        The position at which results begin.
     carried : AnchorConditions
         The conditions on the first event.
-    rows, bits : int64 (events of all ranges,)
+    rows : int64 (vertices of all ranges,)
         What is written, as far as there is room.
     sizes : int64 (ranges,)
-        Becomes the number of events of each range.
+        Becomes the number of vertices of each range.
     """
     number = 0
     for w in range(ranges.lo.shape[0]):
         start, last, before, end = ranges.begin[w], ranges.begin[w + 1], number, number
-        for x in range(ranges.lo[w], ranges.hi[w]):
-            found, left, p = free[x], tied[x], 0
-            if start < last and ranges.starts[start] == x:
-                found, start = found | 1 << first, start + 1
-            while left >> p:
-                if left >> p & 1 and _allows(carried, p, x, ranges.only[w]):
-                    found |= 1 << p
-                p += 1
+        for v in range(ranges.lo[w], ranges.hi[w]):
+            x, p = events[v], positions[v]
+            if p == first:
+                while start < last and ranges.starts[start] < x:
+                    start += 1
+                found = start < last and ranges.starts[start] == x
+            else:
+                found = free[p] or _allows(carried, p, x, ranges.only[w])
             if found:
                 if number < rows.shape[0]:
-                    rows[number], bits[number] = x, found
+                    rows[number] = v
                 number += 1
-                end = number if found & lasts else end
+                end = number if lasts[p] else end
         number = end
         sizes[w] = number - before
     return number

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from trellis.events.adjacency import Adjacency, PairValues, encode_values
 from trellis.events.slice import Groups, Slice
-from trellis.kernels.count import shapes
+from trellis.kernels.count import passes, shapes
+from trellis.kernels.count.algebra import lengths
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph.positions import StepEdges, join_edges, lay_out, nearest_ends
 from trellis.language.bound import BoundQuery
@@ -44,6 +45,7 @@ Ints = NDArray[np.int64]
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 T = TypeVar("T")
+SPARSE = 4  # attribute vertices for each vertex, from which on those that hold nothing are left out
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ class IndexedPositions:
     ----------
     plan
         The plan of the pattern.
-    vertices
-        The event of each vertex, and its variable.
+    vertices, positions
+        The event of each vertex, and its variable; and its position in the pattern.
     structure
         The indexes and the tasks.
     in_order
@@ -88,6 +90,7 @@ class IndexedPositions:
 
     plan: Plan
     vertices: BoundVertices
+    positions: Ints
     structure: GivenStructure
     in_order: bool
     edges: Callable[[], EventGraph]
@@ -96,6 +99,46 @@ class IndexedPositions:
     def operator(self) -> TrendOperator:
         """The operator over the vertices."""
         structure = self.structure
+        return TrendOperator(structure.plan, structure.events, structure.threads, structure)
+
+    def apart(self, rows: Ints, sizes: Ints, windows: Ints, tied: Flags) -> TrendOperator:
+        """Return the operator over sets of vertices, each by itself.
+
+        Parameters
+        ----------
+        rows, sizes, windows
+            The vertices of all sets, how many each has, and its window.
+        tied
+            Whether events of a position may follow one another there, and some of them may be missing.
+        """
+        given = self.structure.index
+        assert given is not None and not isinstance(given.shape, DIVIDED)
+        part, ends = given.parts.of_task[windows], np.cumsum(sizes)
+        of, begins = np.repeat(np.arange(len(sizes)), sizes), ends - sizes
+        at = rows + given.parts.offset[part][of]
+        places = [np.take(one, at, axis=-1) for one in given.shape[: 5 if given.tails else 3]]
+        width = given.parts.width[part]
+        if width.sum() > SPARSE * len(rows):
+            places, width = _dense(places, width, of)
+        kind = shapes.Tails if given.tails else shapes.Ranges
+        shape = kind(*places, *given.shape[len(places) :])
+        last = np.append((np.diff(of) != 0) | (np.diff(given.events.later[rows]) != 0), True)
+        later = np.repeat(np.flatnonzero(last) + 1, np.diff(np.flatnonzero(last), prepend=-1))
+        size, behind = len(rows), self.structure.tasks.hi[windows][of]
+        nearest = np.where(given.events.nearest[rows] >= behind, size, -1)
+        latest = np.where(given.events.latest[rows] < 0, -1, size)
+        known = shapes.EventNeighbours(later, nearest, latest, np.ones(size, np.bool_))
+        number = np.arange(len(sizes))
+        parts = Parts(begins, ends, np.zeros(len(sizes), np.int64), width, number)
+        again = tied[self.positions[rows]] & (given.events.nearest[rows] >= 0)
+        if again.any():  # what could follow a last event may be missing
+            first = np.full(size, size)
+            passes.nearest_successors(lengths(False), shape, known, parts.as_tasks(), first)
+            nearest[again] = np.where(first[again] < ends[of[again]], -1, size)
+        tasks = TrendTasks(begins, ends, begins, number, number, False, every=False)
+        groups = Groups(begins, ends, np.zeros(len(sizes), np.int64))
+        index = AttributeIndex("steps", True, shape, known, parts)
+        structure = _structure(self.plan, np.append(0, ends), groups, self.structure.threads, index, tasks)
         return TrendOperator(structure.plan, structure.events, structure.threads, structure)
 
     def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
@@ -164,15 +207,36 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     codes = np.array([variables.codes[position.variable] for position in graph.positions])
     positions = np.array([a.position for a in arrivals])[arrival]
     groups = Groups(begins[events.groups.lo], begins[events.groups.hi], events.groups.number)
-    size = len(of_event)
-    slice_ = Slice(
-        {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), begins[events.bounds], groups,
-        np.empty(0, np.int64),
-    )  # fmt: skip
-    structure = GivenStructure(plan_over_vertices(plan), slice_, threads, index=index, tasks=tasks)
+    structure = _structure(plan, begins[events.bounds], groups, threads, index, tasks)
     vertices = BoundVertices(of_event, codes[positions])
     edges = partial(laid_out.edges, steps, events, index, plan.sizes)
-    return IndexedPositions(plan, vertices, structure, is_in_order(graph, variables), edges)
+    return IndexedPositions(plan, vertices, positions, structure, is_in_order(graph, variables), edges)
+
+
+def _structure(
+    plan: Plan, bounds: Ints, groups: Groups, threads: int, index: AttributeIndex, tasks: TrendTasks
+) -> GivenStructure:
+    """Return what the trend operator works on: vertices without columns, their index and tasks."""
+    size = int(bounds[-1])
+    slice_ = Slice(
+        {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), bounds, groups, np.empty(0, np.int64)
+    )
+    return GivenStructure(plan_over_vertices(plan), slice_, threads, index=index, tasks=tasks)
+
+
+def _dense(places: list[Small], width: Ints, of: Ints) -> tuple[list[Small], Ints]:
+    """Return numbers of attribute vertices among those that hold something, and how many each set has of these.
+
+    The first of `places` has the attribute vertex of each vertex, or -1; the others are borders between them. `of` is
+    the set of each vertex.
+    """
+    begins = np.cumsum(width) - width
+    held = places[0] >= 0
+    used = np.unique(begins[of[held]] + places[0][held])
+    first = np.searchsorted(used, np.append(begins, begins[-1] + width[-1]))
+    found = [(np.searchsorted(used, begins[of] + np.maximum(one, 0)) - first[of]).astype(np.int32) for one in places]
+    found[0][~held] = -1
+    return found, np.diff(first)
 
 
 def _tasks(graph: PositionGraph, events: Slice, beginning: list[Flags]) -> tuple[Ints, Ints, Ints]:

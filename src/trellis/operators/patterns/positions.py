@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.adjacency import HIGHEST, LOWEST, PairValues, encode_values
-from trellis.events.slice import Groups, Slice, last_of, next_of, until_forbidden
+from trellis.events.slice import Slice, last_of, next_of, until_forbidden
 from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.language.once import once
@@ -154,43 +154,33 @@ class PositionPaths:
             latest = np.where(before < 0, latest, np.maximum(latest, least))
         return kernel.MatchRanges(only, last, only, earliest[group], latest, first, starts), group
 
-    def apart(self, most: int) -> tuple[Slice, Variables, Ints] | None:
-        """Return a slice with a group of events for the starts of each window of which later events are asked the same.
+    def apart(self, events: Ints, positions: Ints, most: int) -> tuple[Ints, Ints, Ints] | None:
+        """Return the vertices for the starts of each window of which later events are asked the same, set by set.
 
-        These are the events that meet the conditions on the first event, so that nothing else is asked of that; with
-        them the variables, and the windows of the groups. None if there are more than so many events in all.
+        These are the vertices that meet the conditions on the first event, so that nothing else is asked of that; with
+        them the size of each set that has any, and its window. None if there are more than so many in all.
+
+        Parameters
+        ----------
+        events, positions
+            The event of each vertex, as a position in the slice, and its position in the pattern.
+        most
+            How many vertices there may be.
         """
-        positions, first, carried = self.graph.positions, self.graph.firsts[0], self._carried()
-        begins = np.flatnonzero(self.usable[positions[first].variable])
+        guarded, first, carried = self.graph.positions, self.graph.firsts[0], self._carried()
+        begins = np.flatnonzero(self.usable[guarded[first].variable])
         begin, end = np.searchsorted(begins, self.lo), np.searchsorted(begins, self.hi)
         group, starts = np.repeat(np.arange(len(self.lo)), end - begin), begins[_places(begin, end)]
         order, places = _alike(carried, starts, group)
         starts, group = starts[order], group[order][places[:-1]]
-        only = starts[places[:-1]]
-        ranges = kernel.MatchRanges(only, self.hi[group], only, only, only, places, starts)
-        free, tied = np.zeros(len(self.rows), np.int64), np.zeros(len(self.rows), np.int64)
-        for p, position in enumerate(positions):
-            if p != first:
-                (tied if position.anchored else free)[self.usable[position.variable]] |= 1 << p
-        room, lasts = min(most, int((ranges.hi - ranges.lo).sum())), sum(1 << last for last in self.graph.lasts)
-        rows, bits, sizes = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(len(only), np.int64)
-        total = kernel.spread_events(ranges, free, tied, first, lasts, carried, rows, bits, sizes)
-        if total > most:
-            return None
-        rows, bits, ends = rows[:total], bits[:total], np.cumsum(sizes)
-        events = replace(
-            self.slice,
-            columns={name: self.slice.columns[name].take(pa.array(rows)) for name in self.graph.columns},
-            ids=pa.nulls(total),
-            times=self.slice.times[rows],
-            usable=np.ones(total, np.bool_),
-            bounds=np.append(0, ends),
-            groups=Groups(ends - sizes, ends, np.zeros(len(sizes), np.int64)),
-            until=np.repeat(ends, sizes),
-            order=None if self.slice.order is None else self.slice.order[rows],
-        )
-        masks = {position.variable: (bits >> p & 1).astype(np.bool_) for p, position in enumerate(positions)}
-        return events, replace(self.variables, usable=masks), group
+        only, own = starts[places[:-1]], np.searchsorted(self.rows, events)
+        lo, hi = np.searchsorted(own, only), np.searchsorted(own, self.hi)[group]
+        ranges = kernel.MatchRanges(lo, hi, only, only, only, places, starts)
+        free = np.array([not position.anchored for position in guarded])
+        lasts = self._are_at(np.arange(len(guarded)), self.graph.lasts)
+        rows, sizes = np.empty(min(most, int((hi - lo).sum())), np.int64), np.empty(len(only), np.int64)
+        total = kernel.spread_vertices(ranges, own, positions, free, first, lasts, carried, rows, sizes)
+        return None if total > most else (rows[:total], sizes[sizes > 0], group[sizes > 0])
 
     def _carried(self) -> kernel.AnchorConditions:
         """Return the conditions on the first event and each of a position as codes that are compared."""

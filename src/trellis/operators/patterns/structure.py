@@ -75,16 +75,22 @@ class PatternStructure(GroupParts):
         plan, graph, events = self.plan, self.plan.positions, self.events
         if graph is None or not graph.indexable_apart or plan.operator.method == SEARCH:
             return None
+        plain = replace(graph, positions=[replace(position, anchored=()) for position in graph.positions])
         with suppress(NotSeparable):
+            index = index_positions(replace(plan, positions=plain), events, self.variables, self.threads)
+            if index is None:
+                return None
             paths = PositionPaths(plan, graph, events, self.variables, 0, len(events.groups))
-            spread = paths.apart(MOST_APART)
-            plain = replace(graph, positions=[replace(position, anchored=()) for position in graph.positions])
-            index = spread and index_positions(replace(plan, positions=plain), *spread[:2], self.threads)
-            if spread and index:
-                totals = [0] * len(events.groups)
-                for group, count in zip(spread[2].tolist(), index.operator.counts, strict=True):
-                    totals[group] += count
+            spread = paths.apart(index.vertices.events, index.positions, MOST_APART)
+            if spread is None:
+                return None
+            totals = [0] * len(events.groups)
+            if not len(spread[0]):
                 return totals
+            tied = np.array([bool(one.anchored) and (p, p) in graph.steps for p, one in enumerate(graph.positions)])
+            for group, count in zip(spread[2].tolist(), index.apart(*spread, tied).counts, strict=True):
+                totals[group] += count
+            return totals
         return None
 
     @cached_property
