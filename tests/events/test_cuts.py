@@ -30,6 +30,8 @@ CONDITIONS = [
     "e[i-1].a / e[i].a < 0.95",
     "e[i-1].a / e[i].a != 1",
     "e[i].a * e[i-1].a >= 0",
+    "e[i].a * e[i-1].b <= e[i-1].b",
+    "(e[i].a - 1) * e[i-1].b >= -1 * ABS(e[i-1].b)",
     "-2 * e[i].a - e[i-1].a * 3 < e[i-1].b",
     "(e[i].a - e[i-1].a) / e[i-1].a > 0.05",
     "(e[i].a - e[i-1].a) / e[i].a > 0.05",
@@ -125,6 +127,13 @@ def test_cuts_agree_with_the_condition_on_every_pair_of_doubles(condition: str, 
         assert (found == expected).all(), np.argwhere(found != expected)
     rows = np.arange(len(a))
     assert (follow(encode_rows(plan.adjacent, columns, rows, rows), columns) == expected).all()
+
+
+@pytest.mark.parametrize("condition", ["e[i].a * e[i-1].b <= e[i-1].b", "(e[i].a - 0) * e[i-1].b <= e[i-1].b"])
+def test_zero_times_an_infinity_is_null_between_two_values_for_which_it_holds(condition: str) -> None:
+    columns, plan = columns_of([-1.0, 0.0, 1.0, 2.0], [math.inf], pa.float64()), plan_of(condition)
+    found = follow(encode(plan.adjacent, columns, np.ones(4, np.bool_)), columns)
+    assert found.tolist() == by_pairs(plan, columns).tolist() == [[True, False, True, True]] * 4
 
 
 @examples(250)

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.events.columns.arrow import numbers
 from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import MISSING, order_codes
 from trellis.language.bound import Column, Constant, Operation, Value, columns_of
@@ -129,7 +130,7 @@ class _Bisection:
             holds, _ = self._evaluated(condition, whole[0], np.arange(number))
             return whole[0][None], np.where(holds, size, 0)[None]
         ways = {"=": ("<=", ">="), "!=": ("<", ">")}.get(condition.function, (condition.function,))
-        doubtful = np.zeros(number, np.bool_)
+        doubtful = self._infinite(condition)
         sides, pieces = [], self._pieces(atom)
         for function in ways:
             asked, parts = Operation(function, condition.arguments), []
@@ -155,6 +156,16 @@ class _Bisection:
             if (unknown & ~self._missing(atom.condition)).any():
                 raise Undecided
             found.append((begin, end))
+        return found
+
+    def _infinite(self, condition: Operation) -> Flags:
+        """Return by which of the different events a value is multiplied with an infinity: times 0 that is NULL."""
+        found = np.zeros(len(self.others), np.bool_)
+        for value in set(_factors(condition, self.cut.which)):
+            if isinstance(value, Constant):
+                found |= bool(np.isinf(float(value.value)))
+            else:
+                found |= np.isinf(numbers(self.sides.of(value), 0.0)[self.others])
         return found
 
     def _missing(self, condition: Operation) -> Flags:
@@ -271,6 +282,18 @@ def _alone(value: Value, not_of: Which) -> Iterator[Value]:
             yield from _alone(argument, not_of)
     elif read and not_of not in read:
         yield value
+
+
+def _factors(value: Value, of: Which) -> Iterator[Value]:
+    """Yield the doubles that values of an event are multiplied with, and that do not depend on it."""
+    if not isinstance(value, Operation):
+        return
+    if value.function == "*" and value.type.kind is Kind.DOUBLE:
+        fixed = [all(column.which is not of for column in columns_of(one)) for one in value.arguments]
+        yield from (one for one, is_fixed in zip(value.arguments, fixed, strict=True)
+                    if is_fixed and not all(fixed) and one.type.kind is Kind.DOUBLE)  # fmt: skip
+    for argument in value.arguments:
+        yield from _factors(argument, of)
 
 
 def _common(one: Sets, other: Sets, end: int) -> Sets:
