@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
+from math import inf
 
-from trellis.language.bound import Constant, Operation, Value, columns_of
+from trellis.language.bound import Constant, Operation, Value, columns_of, with_columns
+from trellis.language.schema import Kind
 from trellis.language.syntax import Which
 
 FLIPPED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -162,19 +164,52 @@ def _shape(term: Value, value: Value, which: Which, negated: bool) -> Shape | No
 
 def _compared(term: Operation, value: Value, which: Which) -> Shape | None:
     """Return a comparison; `ABS(d) < e` is `d < e AND -d < e`, exactly, and so are its relatives."""
-    left, right = term.arguments
-    for absolute, other, function in ((left, right, term.function), (right, left, FLIPPED[term.function])):
-        inner = absolute.arguments[0] if isinstance(absolute, Operation) and absolute.function == "abs" else None
-        steady = all(c.which is not which for c in columns_of(other))
-        if inner is None or not steady or function in ("=", "!="):
+    for function, inner, turned, other in _both_signs(term):
+        if any(c.which is which for c in columns_of(other)):
             continue
-        assert isinstance(absolute, Operation)
-        turned = replace(absolute, function="negative", arguments=(inner,))
         sides = [_atom(Operation(function, (side, other)), value, which) for side in (inner, turned)]
         if all(sides):
             parts = tuple(side for side in sides if side)
             return Both(parts) if function in ("<", "<=") else Either(parts)
     return _atom(term, value, which)
+
+
+def _both_signs(term: Operation) -> Iterator[tuple[str, Value, Value, Value]]:
+    """Yield the ways to read a comparison as one of ABS(d) with something: the function, `d`, `-d`, and the other."""
+    left, right = term.arguments
+    for absolute, other, function in ((left, right, term.function), (right, left, FLIPPED[term.function])):
+        if isinstance(absolute, Operation) and absolute.function == "abs" and function not in ("=", "!="):
+            yield function, absolute.arguments[0], replace(absolute, function="negative"), other
+
+
+def without_abs(term: Value) -> tuple[Value, ...]:
+    """Return `d < e` and `-d < e` for `ABS(d) < e`, which are both true where it is; any other term as it is."""
+    if isinstance(term, Operation) and term.function in FLIPPED:
+        for function, inner, turned, other in _both_signs(term):
+            if function in ("<", "<="):
+                return Operation(function, (inner, other)), Operation(function, (turned, other))
+    return (term,)
+
+
+def extreme_of(term: Value, var: str) -> tuple[Value, bool] | None:
+    """Return a value whose extreme among a variable's events decides a comparison for all, and if it is the greatest.
+
+    The comparison is with a number: with an infinity, one that is added to another makes NULL where others do not.
+    """
+    if not isinstance(term, Operation) or term.function not in FLIPPED or term.function in ("=", "!="):
+        return None
+    numbers = (side.value for side in term.arguments if isinstance(side, Constant))
+    bounded = any(isinstance(number, int | float | Decimal) and abs(number) < inf for number in numbers)
+    if not bounded and any(side.type.kind is Kind.DOUBLE for side in term.arguments):
+        return None
+    which = {True: Which.LATER, False: Which.EARLIER}
+    asked = with_columns(term, lambda column: replace(column, which=which[column.var == var]))
+    assert isinstance(asked, Operation)
+    for value in _seen(asked, Which.LATER):
+        atom = _atom(asked, value, Which.LATER)
+        if atom is not None and atom.split is None and atom.course in TURNED:
+            return value, (atom.course is Monotonicity.RISING) == (term.function in ("<", "<="))
+    return None
 
 
 def _atom(term: Operation, value: Value, which: Which) -> Atom | None:

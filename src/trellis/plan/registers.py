@@ -32,7 +32,7 @@ from trellis.language.once import once
 from trellis.language.schema import BOOLEAN
 from trellis.language.syntax import Which
 from trellis.plan.automaton import Automaton, build_automaton
-from trellis.plan.cuts import FLIPPED
+from trellis.plan.cuts import FLIPPED, extreme_of, without_abs
 from trellis.plan.forbidden import forbidden_paths, of_nots, root_name, stated_parts
 from trellis.plan.relation import terms
 from trellis.plan.thresholds import bit_text, has_extremes, modulus_of_events, most_events, with_bits
@@ -254,7 +254,10 @@ class GuardTerm:
                 if function == "=":
                     return Register(RegisterKind.SAME, var, value=of)
                 return Register(RegisterKind.EXTREME, var, value=of, greatest=function in ("<", "<="))
-        return None
+        extreme = extreme_of(value, var) if {c.which for c in columns_of(value) if c.var == var} == {Which.EACH} else None
+        if extreme is None:
+            return None
+        return Register(RegisterKind.EXTREME, var, value=_anonymous(extreme[0]), greatest=extreme[1])
 
 
 @once
@@ -420,7 +423,7 @@ def _terms(condition: Condition) -> Iterator[Value]:
     """Split a condition at AND, unless it waits for an event: then all of it is asked at once."""
     if any(column.which in LATE for column in columns_of(condition.value)):
         return iter((condition.value,))
-    return terms(condition.value)
+    return (one for term in terms(condition.value) for one in without_abs(term))
 
 
 def register_text(register: Register, singles: frozenset[str]) -> str:

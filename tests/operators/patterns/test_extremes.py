@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -32,15 +33,28 @@ CLAUSES = {
 }
 
 
+OF_PAIRS = {
+    "SEQ(A+ a[], B+ b[])": (
+        "ABS(a.x - b.x) < 2", "a.y - b.y < 0.5", "a.y - b.y BETWEEN -0.5 AND 0.5", "1 >= ABS(a.y - 2 * b.y)",
+        "a.y - b.y <= b.y", "ABS(a.x - b.x) <= b.x", "ABS(a.y - b.y) > 0.5", "2 * a.x + b.x > 3", "a.y / b.y <= 1",
+        "a.y * b.y <= b.y", "ABS(FIRST(a).x - b.x) < 2", "ABS(a.x) <= b.x", "-a.y - b.y <= 0.5",
+    ),
+    "SEQ(A+ a[], B+ b[], A c)": ("ABS(a.x - b.x) < 2 AND ABS(b.x - c.x) < 2", "a.y - b.y + c.y <= 0.5", "a.x - c.x < 1"),
+    "AND(A+ a[], B+ b[])": ("ABS(a.x - b.x) < 2", "a.y - b.y >= 0.5", "ABS(a.y - b.y) <= 0.5"),
+    "SEQ(A+ a[], B? b, NOT(B d), A c)": ("ABS(a.x - b.x) < 2", "ABS(a.y - d.y) < 1", "a.x - c.x > -1"),
+    "SEQ(SEQ(A a, B+ b[])+ g[], A c)": ("ABS(a.x - b.x) < 2", "ABS(b.x - c.x) <= 1"),
+}  # fmt: skip
+
+
 @st.composite
-def cases(draw: Any) -> Case:
-    pattern = draw(st.sampled_from(list(PATTERNS)))
-    where = draw(st.lists(st.sampled_from(PATTERNS[pattern]), min_size=1, max_size=2, unique=True))
-    if draw(st.booleans()) and "a[]" in pattern:
+def cases(draw: Any, patterns: dict[str, tuple[str, ...]] = PATTERNS, special: tuple[float, ...] = ()) -> Case:
+    pattern = draw(st.sampled_from(list(patterns)))
+    where = draw(st.lists(st.sampled_from(patterns[pattern]), min_size=1, max_size=2, unique=True))
+    if draw(st.booleans()) and "A+ a[]" in pattern:
         where.append("a[i].x >= a[i-1].x")
     chosen = " ".join(draw(st.sampled_from(some)) for some in CLAUSES.values())
     syntax = trellis.query(f"PATTERN {pattern} WHERE {' AND '.join(where)} {chosen}").syntax
-    x, y = st.integers(0, 3), st.sampled_from((0.0, 0.5, 1.0))
+    x, y = st.integers(0, 3), st.sampled_from((0.0, 0.5, 1.0, *special))
     if draw(st.booleans()):
         x, y = x | st.none(), y | st.none() | st.just(float("nan"))
     row = st.fixed_dictionaries({"ts": st.integers(0, 9), "type": st.sampled_from("AB"), "x": x, "y": y})
@@ -52,6 +66,33 @@ def cases(draw: Any) -> Case:
 @given(cases())
 def test_results_are_those_of_the_oracle(case: Case) -> None:
     assert_same(case)
+
+
+@examples(300)
+@given(cases(OF_PAIRS, (-0.0, math.inf, -math.inf)))
+def test_extremes_decide_what_is_asked_of_every_pair(case: Case) -> None:
+    assert_same(case)
+
+
+def test_two_parts_whose_events_are_compared_carry_two_numbers() -> None:
+    events = pa.Table.from_pylist([{"ts": i, "id": i, "type": "AB"[i % 2], "x": i % 7} for i in range(200)])
+    query = trellis.query("PATTERN SEQ(A+ a[], B+ b[]) WHERE ABS(a.x - b.x) < 3 REPORT any")
+    options = {"time": "ts", "event_id": "id", "type": "type"}
+    text = str(query.explain(events, **options))
+    assert "the greatest x of a" in text
+    assert "the least x of a" in text
+    found, below = 0, [[0, 0] for _ in range(7 * 7)]  # runs of a by their least and greatest, and with b behind them
+    for event in events.to_pylist():
+        x = event["x"]
+        before = [one[:] for one in below]
+        for least, most in ((i, k) for i in range(7) for k in range(i, 7)):
+            if event["type"] == "A":
+                below[7 * min(least, x) + max(most, x)][0] += before[7 * least + most][0]
+            elif most - x < 3 and x - least < 3:
+                below[7 * least + most][1] += sum(before[7 * least + most])
+        below[7 * x + x][0] += event["type"] == "A"
+    found = sum(one[1] for one in below)
+    assert query.detect(events, **options).count() == found
 
 
 @pytest.mark.parametrize(

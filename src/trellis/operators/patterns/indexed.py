@@ -112,7 +112,8 @@ class IndexedPositions:
             Whether events of a position may follow one another there, and some of them may be missing.
         """
         given = self.structure.index
-        assert given is not None and not isinstance(given.shape, DIVIDED)
+        assert given is not None
+        assert not isinstance(given.shape, DIVIDED)
         part, ends = given.parts.of_task[windows], np.cumsum(sizes)
         of, begins = np.repeat(np.arange(len(sizes)), sizes), ends - sizes
         at = rows + given.parts.offset[part][of]
