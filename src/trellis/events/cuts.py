@@ -163,7 +163,7 @@ class _Bisection:
         found = np.zeros(len(self.others), np.bool_)
         for value in set(_factors(condition, self.cut.which)):
             if isinstance(value, Constant):
-                found |= bool(np.isinf(float(value.value)))
+                found |= value.value in (np.inf, -np.inf)
             else:
                 found |= np.isinf(numbers(self.sides.of(value), 0.0)[self.others])
         return found

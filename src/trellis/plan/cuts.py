@@ -199,7 +199,7 @@ def extreme_of(term: Value, var: str) -> tuple[Value, bool] | None:
     if not isinstance(term, Operation) or term.function not in FLIPPED or term.function in ("=", "!="):
         return None
     numbers = (side.value for side in term.arguments if isinstance(side, Constant))
-    bounded = any(isinstance(number, int | float | Decimal) and abs(number) < inf for number in numbers)
+    bounded = any(isinstance(number, int | float | Decimal) and -inf < number < inf for number in numbers)
     if not bounded and any(side.type.kind is Kind.DOUBLE for side in term.arguments):
         return None
     which = {True: Which.LATER, False: Which.EARLIER}

@@ -254,7 +254,8 @@ class GuardTerm:
                 if function == "=":
                     return Register(RegisterKind.SAME, var, value=of)
                 return Register(RegisterKind.EXTREME, var, value=of, greatest=function in ("<", "<="))
-        extreme = extreme_of(value, var) if {c.which for c in columns_of(value) if c.var == var} == {Which.EACH} else None
+        named = {column.which for column in columns_of(value) if column.var == var}
+        extreme = extreme_of(value, var) if named == {Which.EACH} else None
         if extreme is None:
             return None
         return Register(RegisterKind.EXTREME, var, value=_anonymous(extreme[0]), greatest=extreme[1])

@@ -39,7 +39,7 @@ OF_PAIRS = {
         "a.y - b.y <= b.y", "ABS(a.x - b.x) <= b.x", "ABS(a.y - b.y) > 0.5", "2 * a.x + b.x > 3", "a.y / b.y <= 1",
         "a.y * b.y <= b.y", "ABS(FIRST(a).x - b.x) < 2", "ABS(a.x) <= b.x", "-a.y - b.y <= 0.5",
     ),
-    "SEQ(A+ a[], B+ b[], A c)": ("ABS(a.x - b.x) < 2 AND ABS(b.x - c.x) < 2", "a.y - b.y + c.y <= 0.5", "a.x - c.x < 1"),
+    "SEQ(A+ a[], B+ b[], A c)": ("ABS(a.x - b.x) < 2", "ABS(b.x - c.x) < 2", "a.y - b.y + c.y <= 0.5", "a.x - c.x < 1"),
     "AND(A+ a[], B+ b[])": ("ABS(a.x - b.x) < 2", "a.y - b.y >= 0.5", "ABS(a.y - b.y) <= 0.5"),
     "SEQ(A+ a[], B? b, NOT(B d), A c)": ("ABS(a.x - b.x) < 2", "ABS(a.y - d.y) < 1", "a.x - c.x > -1"),
     "SEQ(SEQ(A a, B+ b[])+ g[], A c)": ("ABS(a.x - b.x) < 2", "ABS(b.x - c.x) <= 1"),

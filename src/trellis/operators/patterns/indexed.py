@@ -101,7 +101,7 @@ class IndexedPositions:
         structure = self.structure
         return TrendOperator(structure.plan, structure.events, structure.threads, structure)
 
-    def apart(self, rows: Ints, sizes: Ints, windows: Ints, tied: Flags) -> TrendOperator:
+    def apart(self, rows: Ints, sizes: Ints, windows: Ints, tied: list[bool]) -> TrendOperator:
         """Return the operator over sets of vertices, each by itself.
 
         Parameters
@@ -131,7 +131,7 @@ class IndexedPositions:
         known = shapes.EventNeighbours(later, nearest, latest, np.ones(size, np.bool_))
         number = np.arange(len(sizes))
         parts = Parts(begins, ends, np.zeros(len(sizes), np.int64), width, number)
-        again = tied[self.positions[rows]] & (given.events.nearest[rows] >= 0)
+        again = np.array(tied)[self.positions[rows]] & (given.events.nearest[rows] >= 0)
         if again.any():  # what could follow a last event may be missing
             first = np.full(size, size)
             passes.nearest_successors(lengths(False), shape, known, parts.as_tasks(), first)
@@ -217,7 +217,7 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
 def _structure(
     plan: Plan, bounds: Ints, groups: Groups, threads: int, index: AttributeIndex, tasks: TrendTasks
 ) -> GivenStructure:
-    """Return what the trend operator works on: vertices without columns, their index and tasks."""
+    """Return the structure of a trend operator over vertices without columns, with their index and tasks."""
     size = int(bounds[-1])
     slice_ = Slice(
         {}, pa.nulls(size), np.empty(size, np.int8), np.ones(size, np.bool_), bounds, groups, np.empty(0, np.int64)
