@@ -177,7 +177,7 @@ class PositionPaths:
         lo, hi = np.searchsorted(own, only), np.searchsorted(own, self.hi)[group]
         ranges = kernel.MatchRanges(lo, hi, only, only, only, places, starts)
         free = np.array([not position.anchored for position in guarded])
-        lasts = self._are_at(np.arange(len(guarded)), self.graph.lasts)
+        lasts = np.isin(np.arange(len(guarded)), self.graph.lasts)
         rows, sizes = np.empty(min(most, int((hi - lo).sum())), np.int64), np.empty(len(only), np.int64)
         total = kernel.spread_vertices(ranges, own, positions, free, first, lasts, carried, rows, sizes)
         return None if total > most else (rows[:total], sizes[sizes > 0], group[sizes > 0])
