@@ -32,6 +32,8 @@ class Sizes:
         Trends of few events that are listed as they are counted.
     first_rows
         Rows of the first part that a list worker takes, before it is known how long trends are.
+    first_events
+        First events of a span that are looked at before others, where LIMIT asks for the first results of a pattern.
     large_rows
         Rows of a task from which several threads share it.
     most_picked
@@ -109,6 +111,7 @@ class Sizes:
     block_values: int = 1 << 19
     few_rows: int = 1 << 12
     first_rows: int = 1 << 14
+    first_events: int = 16
     large_rows: int = 1 << 16
     most_picked: int = 1_000_000
     found_alone: int = 1000

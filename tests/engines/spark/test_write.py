@@ -239,7 +239,7 @@ def test_saved_arrays_are_mapped_and_work_as_before(tmp_path: Path) -> None:
     again = load(tmp_path / "slice")
     assert size == (tmp_path / "slice").stat().st_size
     assert isinstance(again, TrendOperator)
-    assert {"graph", "counts", "index"} <= vars(again.structure).keys()
+    assert {"graph", "counts"} <= vars(again.structure).keys()
     array = again.graph.successors
     assert array.flags.writeable, "kernels are compiled for arrays that can be written"
     assert not array.flags.owndata

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from trellis.events.slice import Groups
 from trellis.language.bound import WindowKind
 from trellis.operators.batch import PathBatch, RankRange
-from trellis.operators.contract import ListRequest
+from trellis.operators.contract import ListRequest, QueryOperator
 
-if TYPE_CHECKING:
-    from trellis.operators.patterns.operator import PatternOperator
-
-FEW, TIMES = 16, 4  # first events, and how many times as many are looked at where these do not suffice
+TIMES = 4  # as many groups or first events are looked at where some do not suffice
 
 
-def first_results(operator: PatternOperator, begin: int, end: int) -> PathBatch:
+def first_results(operator: QueryOperator, begin: int, end: int) -> PathBatch:
     """Return the results of all groups, one after another, from `begin` to `end`, as far as there are any.
 
     Groups are looked into until there are enough, more of them at a time.
@@ -36,14 +32,14 @@ def first_results(operator: PatternOperator, begin: int, end: int) -> PathBatch:
     return PathBatch.concat(found)
 
 
-def _first_of_span(operator: PatternOperator, begin: int, end: int) -> PathBatch | None:
+def _first_of_span(operator: QueryOperator, begin: int, end: int) -> PathBatch | None:
     """Return the same by the first events of the first group and all in their reach; None where these are too few.
 
     What follows the reach of a first event decides nothing about the results that begin there, and those come first
     that begin first.
     """
     events = operator.events
-    lo, hi, number = int(events.groups.lo[0]), int(events.groups.hi[0]), FEW
+    lo, hi, number = int(events.groups.lo[0]), int(events.groups.hi[0]), operator.plan.sizes.first_events
     while lo + number < hi:
         reach = int(events.until[lo : lo + number].max())
         if reach >= hi:
@@ -56,7 +52,7 @@ def _first_of_span(operator: PatternOperator, begin: int, end: int) -> PathBatch
     return None
 
 
-def _results(operator: PatternOperator, groups: Groups, begin: int, end: int) -> tuple[int, list[PathBatch]]:
+def _results(operator: QueryOperator, groups: Groups, begin: int, end: int) -> tuple[int, list[PathBatch]]:
     """Return how many results groups have, and those of them from `begin` to `end`."""
     some = type(operator)(operator.plan, replace(operator.events, groups=groups), operator.threads)
     counts = some.counts_before_listing()
