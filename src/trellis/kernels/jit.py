@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 from llvmlite.binding import Linkage, create_new_function_pass_manager, parse_assembly
-from numba.core import compiler, config, errors, sigutils, typing
+from numba.core import compiler, config, errors, serialize, sigutils, typing
 from numba.core import types as all_types
 from numba.core.cgutils import normalize_ir_text
 from numba.core.codegen import JITCodeLibrary
@@ -34,6 +35,10 @@ types: Any = all_types
 
 PATIENCE = 1.0
 """After how many seconds of compiling it is said that it is that which takes so long."""
+
+# Numba calls this for each array that a kernel returns. A function in Python would notice Ctrl-C there, where Numba
+# takes for granted that nothing is raised: the caller would get a SystemError. What is known is now told without one.
+serialize._numba_unpickle = cache(serialize._numba_unpickle)
 
 _waited = [0.0]
 _told = threading.Event()
