@@ -260,6 +260,8 @@ PATIENT = """
 import numpy as np
 from trellis.kernels import jit
 
+jit.PATIENCE = 0.01
+
 @jit.njit
 def total(values):
     found = values[0]
@@ -267,9 +269,8 @@ def total(values):
         found += value
     return found
 
-for kind in "bhilBHILfdFD":  # types of numbers
-    total(np.ones(3, kind))
-    total(np.ones(3, kind)[::2])
+total(np.ones(3))
+total(np.ones(3, np.int64))
 """
 
 

@@ -23,9 +23,10 @@ def test_batches_are_collected_until_memory_is_short() -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(1_000):
             taken.append(number)
-            yield batch(10)
+            yield large
 
-    with pytest.raises(MemoryExhausted, match=r"480 of them take 0\.0 GB, and 0\.1 GB are free\nWrite the results to"):
+    large = batch(300_000)
+    with pytest.raises(MemoryExhausted, match=r"14,400,000 of them take 0\.4 GB, and 0\.1 GB are free\nWrite the "):
         collected(batches(), SCHEMA, lambda: 100_000_000 if len(taken) > 40 else 1_000_000_000)
     assert len(taken) == 48
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-BATCHES_AT_ONCE = 16  # after which free memory is looked at again
+BATCHES_AT_ONCE, BYTES_AT_ONCE = 16, 1 << 26  # after which free memory is looked at again
 LEAST_FREE = 256 << 20  # bytes that must be free for more batches, and an eighth of those collected
 FEW_ROWS = 1_000_000  # a pandas frame of so many fits
 OBJECT = 128  # bytes of an array or text in a row of pandas, about
@@ -129,14 +129,18 @@ def collected(
         If another few batches would take all memory. What has been collected is free again then.
     """
     kept: list[pa.RecordBatch] = []
+    taken = looked = 0
     for batch in batches:
         kept.append(batch)
-        if len(kept) % BATCHES_AT_ONCE == 0:
-            taken, left = sum(one.nbytes for one in kept), free()
-            if left < max(taken // 8, LEAST_FREE):
-                rows = sum(one.num_rows for one in kept)
-                what = f"the results do not fit into memory: {rows:,} of them take {gigabytes(taken)}"
-                raise MemoryExhausted(f"{what}, and {gigabytes(left)} are free", IN_PIECES)
+        if len(kept) % BATCHES_AT_ONCE:
+            continue
+        taken += sum(one.nbytes for one in kept[-BATCHES_AT_ONCE:])
+        if taken - looked < BYTES_AT_ONCE:
+            continue
+        looked, left = taken, free()
+        if left < max(taken // 8, LEAST_FREE):
+            what = f"the results do not fit into memory: {sum(one.num_rows for one in kept):,} of them take"
+            raise MemoryExhausted(f"{what} {gigabytes(taken)}, and {gigabytes(left)} are free", IN_PIECES)
     return pa.Table.from_batches(kept, schema=schema)
 
 

@@ -183,10 +183,17 @@ class GroupParts(ABC):
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
-        wanted = np.zeros(len(self.events.groups), np.bool_)
+        usual, every = self.plan.sizes.events_at_once, self.events.groups
+        if self.known is None and 0 < len(groups) == len(every) and int((every.hi - every.lo).sum()) <= usual:
+            self.part(0, len(groups))
+        known = self.known
+        at_hand = known is not None and len(groups) and known.first <= groups[0] <= groups[-1] < known.last
+        if known is not None and at_hand and known.holds(None):
+            yield known
+            return
+        wanted = np.zeros(len(every), np.bool_)
         wanted[np.asarray(groups, np.int64)] = True
-        sizes = np.cumsum((self.events.groups.hi - self.events.groups.lo) * wanted)
-        usual = self.plan.sizes.events_at_once
+        sizes = np.cumsum((every.hi - every.lo) * wanted)
         at, size = 0, usual
         while at < len(groups):
             first = groups[at]
@@ -218,7 +225,7 @@ class GroupParts(ABC):
         """Return the results of the groups `[first, last)`."""
         plan = self.plan
         if plan.positions is not None and plan.operator.method != SEARCH and not self.is_explored:
-            events = replace(self.events, groups=groups)
+            events = self.events if groups is self.events.groups else replace(self.events, groups=groups)
             with suppress(NotSeparable):
                 return PositionPaths(plan, plan.positions, events, self.variables, first, last).paths()
         return self.exploration.paths(groups, first, last)

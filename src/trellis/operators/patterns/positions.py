@@ -30,6 +30,7 @@ from trellis.plan.plan import Plan
 from trellis.plan.positions import PositionGraph
 
 Ints = NDArray[np.int64]
+Edges = tuple[Ints, NDArray[np.int32]]
 
 
 class _PositionLayout(NamedTuple):
@@ -217,7 +218,7 @@ class PositionPaths:
         """Return events bound to positions, and their successors."""
         layout = _layout(self.graph)
         usable = np.array([self.usable[position.variable] for position in self.graph.positions])
-        edges = stacked_edges([self._edges(*step) for step in layout.steps], len(self.rows))
+        edges = stacked_edges(self._edges_of(layout.steps), len(self.rows))
         steps = kernel.StepEdges(layout.first_step, layout.step_target, *edges)
         events, positions, begin, end, offsets, targets, inner = kernel.bind_events(
             usable, layout.order, layout.roles, steps
@@ -226,7 +227,19 @@ class PositionPaths:
             offsets, targets = self._reduced(events, offsets, targets)
         return kernel.VertexGraph(events, positions, self.slice.ticks[events], begin, end, offsets, targets, inner)
 
-    def _edges(self, source: int, target: int) -> tuple[Ints, NDArray[np.int32]]:
+    def _edges_of(self, steps: Sequence[tuple[int, int]]) -> list[Edges]:
+        """Return the edges of steps; those between the same events, if nothing is asked of these, are found once."""
+        known: dict[object, Edges] = {}
+        found = []
+        for source, target in steps:
+            step, names = self.graph.steps[source, target], (self.graph.positions[p].variable for p in (source, target))
+            key = (source, target) if step.conditions else (step.absent, *(self.usable[n].tobytes() for n in names))
+            if key not in known:
+                known[key] = self._edges(source, target)
+            found.append(known[key])
+        return found
+
+    def _edges(self, source: int, target: int) -> Edges:
         """Return the edges between events at two positions."""
         step = self.graph.steps[source, target]
         adjacency = encode_values(step.conditions, self._values, self.slice.usable)
