@@ -21,6 +21,7 @@ PATTERNS = [
     "SEQ(NOT(C n), A a, B+ b[]) WHERE COUNT(b) < 3", "SEQ(A a, B+ b[], NOT(C n)) WHERE MIN(b.x) < a.x",
     "SEQ(A+ a[], OR(B b, C c)) WHERE COUNT(a) != 2", "SEQ(A a, B+ b[] greedy, C? c) WHERE SUM(b.x) >= a.x",
     "SEQ(A a, B b)+ g[] WHERE g[i].a.x >= g[i-1].b.x",
+    "SEQ(A+ a[], A+ b[])", "SEQ(B* a[], B b, A+ c[]) WHERE b.x <= FIRST(c).x",
 ]  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from trellis.events.slice import Groups
 from trellis.language.bound import WindowKind
 from trellis.operators.batch import PathBatch, RankRange
@@ -44,17 +46,26 @@ def _first_of_span(operator: QueryOperator, begin: int, end: int) -> PathBatch |
         reach = int(events.until[lo : lo + number].max())
         if reach >= hi:
             return None
-        total, batches = _results(operator, _alone(events.groups, 0, 1, reach), begin, end)
-        paths = PathBatch.concat(batches)
-        if total >= end and (not len(paths) or paths.firsts[-1] < lo + number):
-            return paths
+        total, batches = _results(operator, _alone(events.groups, 0, 1, reach), begin, end, lo + number)
+        if total >= end:
+            return PathBatch.concat(batches)
         number *= TIMES
     return None
 
 
-def _results(operator: QueryOperator, groups: Groups, begin: int, end: int) -> tuple[int, list[PathBatch]]:
-    """Return how many results groups have, and those of them from `begin` to `end`."""
-    some = type(operator)(operator.plan, replace(operator.events, groups=groups), operator.threads)
+def _results(
+    operator: QueryOperator, groups: Groups, begin: int, end: int, behind: int | None = None
+) -> tuple[int, list[PathBatch]]:
+    """Return how many results groups have, and those of them from `begin` to `end`.
+
+    Those of a span begin at an event of the groups, and before the one `behind` these, if there is any.
+    """
+    events = replace(operator.events, groups=groups)
+    if operator.plan.bound.window.kind is WindowKind.SPAN:
+        begins = np.zeros(len(events), np.bool_)
+        begins[groups.lo[0] : groups.hi[-1] if behind is None else behind] = True
+        events = replace(events, begins=begins if events.begins is None else begins & events.begins)
+    some = type(operator)(operator.plan, events, operator.threads)
     counts = some.counts_before_listing()
     request = ListRequest(_ranges(counts, begin, end), lambda batch: batch, operator.threads)
     return sum(counts), list(some.list(request))
