@@ -8,7 +8,19 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.strategies import COMPARATORS, EITHER, TYPED, Case, across_two, among, integers, tables, withins
+from tests.strategies import (
+    COMPARATORS,
+    EITHER,
+    NONE,
+    TYPED,
+    Case,
+    across_two,
+    among,
+    integers,
+    one_of,
+    tables,
+    withins,
+)
 from trellis.language import syntax as s
 
 TYPES = ("A", "A", "B", "B", "C")
@@ -95,6 +107,6 @@ def forbidding_case(draw: Any, most: int = 8) -> Case:
         where=tuple(where),
         select=draw(among((s.Select.ANY, s.Select.ANY, s.Select.NEXT))),
         report=draw(among(tuple(s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock))),
+        within=draw(one_of(NONE, withins(table.clock))),
     )
     return Case(query, table.rows, table.options, table.schema)

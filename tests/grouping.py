@@ -13,6 +13,7 @@ from tests.oracle.structure import groups, kleene_variables, labels
 from tests.strategies import (
     COMPARATORS,
     EITHER,
+    NONE,
     TYPED,
     TYPES,
     Case,
@@ -25,6 +26,7 @@ from tests.strategies import (
     integers,
     leaves_of,
     not_empty,
+    one_of,
     outputs,
     patterns,
     so_far,
@@ -169,7 +171,7 @@ def grouped_case(draw: Any, *, most: int = 6, clauses: bool = False, table: Tabl
         where=tuple(where),
         select=draw(among((s.Select.ANY, *s.Select))),
         report=draw(among(tuple(s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock))),
+        within=draw(one_of(NONE, withins(table.clock))),
         **more,
     )
     return Case(query, table.rows, table.options, table.schema)
@@ -212,7 +214,7 @@ def greedy_case(draw: Any, *, most: int = 7, table: Table | None = None) -> Case
         where=tuple(draw(general_conditions(pattern, table.clock))),
         select=draw(among((s.Select.ANY, *s.Select))),
         report=draw(among((s.Report.ANY, *s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock))),
+        within=draw(one_of(NONE, withins(table.clock))),
     )
     return Case(query, table.rows, table.options, table.schema)
 

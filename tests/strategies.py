@@ -37,7 +37,22 @@ integers = cache(st.integers)
 among = cache(st.sampled_from)
 """One of some values; built once for equal ones."""
 
+one_of = cache(st.one_of)
+"""A value of one of some strategies; built once where these are."""
+
+lists = cache(st.lists)
+"""Lists of values of a strategy; built once for equal bounds."""
+
+
+@cache
+def permutations(count: int) -> st.SearchStrategy[list[int]]:
+    """Draw the numbers below a count in any order."""
+    return st.permutations(range(count))
+
+
 EITHER = st.booleans()
+NONE = st.none()
+LIMITS = st.none() | st.integers(0, 4)
 COMPARATORS = ("=", "!=", "<", "<=", ">", ">=")
 EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 SECOND = 1_000_000
@@ -190,7 +205,7 @@ def tables(draw: Any, types: Sequence[str | None] = (), most: int = 10) -> Table
     options = {"time": time, "type": "type" if types else None, "event_id": None, "params": {}}
     kind = draw(among((None, "int64", "string")))
     if kind is not None:
-        numbers = draw(st.permutations(range(len(rows))))
+        numbers = draw(permutations(len(rows)))
         rows = [{**row, "id": _identity(i, kind)} for row, i in zip(rows, numbers, strict=True)]
         schema["id"] = kind
         options["event_id"] = "id"
@@ -208,15 +223,30 @@ def _rows(
     return st.lists(st.fixed_dictionaries(row), min_size=least, max_size=most)
 
 
+NULLS = st.none() | st.just(math.nan)
+
+
+@cache
+def typed_rows(
+    types: str, most: int, greatest: int = 3, reals: tuple[float, ...] = (0.0, 0.5, 1.0), nulls: bool = False
+) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """Draw events with `ts`, `id`, a `type` of some letters and values `x` and `y`, which may be NULL, and `y` NaN."""
+    x, y = st.integers(0, greatest), st.sampled_from(reals)
+    row = {"x": x | st.none(), "y": y | NULLS} if nulls else {"x": x, "y": y}
+    rows = st.fixed_dictionaries({"ts": st.integers(0, 9), "type": st.sampled_from(types), **row})
+    return st.lists(rows, max_size=most).map(lambda drawn: [{"id": i, **one} for i, one in enumerate(drawn)])
+
+
+@cache
 @st.composite
 def _ticks(draw: Any, count: int) -> list[int]:
     """Draw times that are all different, that meet at times, or that mostly meet."""
     shape = draw(among(("different", "different", "some", "many")))
     if shape == "different":
         start = draw(among((0, 0, -3, 5)))
-        return [start + tick for tick in draw(st.permutations(range(count)))]
-    ticks = st.integers(-3, 8) if shape == "some" else st.integers(0, 2)
-    return draw(st.lists(ticks, min_size=count, max_size=count))
+        return [start + tick for tick in draw(permutations(count))]
+    ticks = integers(-3, 8) if shape == "some" else integers(0, 2)
+    return draw(lists(ticks, min_size=count, max_size=count))
 
 
 def _identity(number: int, kind: str) -> Any:
@@ -291,8 +321,8 @@ def simple(draw: Any, at: Reference, clock: Clock) -> s.Condition:
         return s.Comparison(draw(among(COMPARATORS)), at("k"), draw(STRINGS))
     if shape == 3:
         if draw(EITHER):
-            return s.Membership(at("k"), tuple(draw(st.lists(STRINGS, min_size=1, max_size=3))))
-        return s.Membership(draw(numeric([at], 1)), tuple(draw(st.lists(NUMBERS, min_size=1, max_size=3))))
+            return s.Membership(at("k"), tuple(draw(lists(STRINGS, min_size=1, max_size=3))))
+        return s.Membership(draw(numeric([at], 1)), tuple(draw(lists(NUMBERS, min_size=1, max_size=3))))
     if shape == 4:
         return s.RangeTest(draw(numeric([at], 1)), draw(NUMBERS), draw(NUMBERS))
     if shape == 5:
@@ -364,6 +394,7 @@ def _naming_both(condition: s.Condition, var: str, draw: Any) -> s.Condition:
     return any_of(condition, both)
 
 
+@cache
 @st.composite
 def constant(draw: Any, var: str, clock: Clock) -> s.Condition:
     """Draw a condition on each event of a variable."""
@@ -378,6 +409,7 @@ def constant(draw: Any, var: str, clock: Clock) -> s.Condition:
 # --- Clauses ----------------------------------------------------------------------------------------------
 
 
+@cache
 @st.composite
 def withins(draw: Any, clock: Clock) -> s.WithinClause | None:
     """Draw nothing, a span, tumbling or sliding windows."""
@@ -402,6 +434,7 @@ LENGTHS = st.lists(
 )
 
 
+@cache
 @st.composite
 def havings(draw: Any) -> tuple[s.Condition, ...]:
     """Draw bounds on the length, mostly none."""
@@ -513,6 +546,7 @@ def _of_trend(var: str, kleene: bool) -> st.SearchStrategy[s.Expression]:
     return st.one_of(gain, per_event, mean)
 
 
+@cache
 @st.composite
 def orders(draw: Any, var: str, kleene: bool = True) -> tuple[s.Sort, ...]:
     """Draw the keys of ORDER BY."""
@@ -529,6 +563,13 @@ def _values(var: str, kleene: bool) -> st.SearchStrategy[list[s.Expression]]:
     return st.lists(_one_value(var, kleene), min_size=1, max_size=2)
 
 
+@cache
+def some_order(var: str, kleene: bool) -> st.SearchStrategy[tuple[s.Sort, ...]]:
+    """Draw ORDER BY with a key at least."""
+    return orders(var, kleene).filter(bool)
+
+
+@cache
 @st.composite
 def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) -> dict[str, Any]:
     """Draw RETURN or AGGREGATE with GROUP BY, ORDER BY, LIMIT, PER WINDOW and OFFSET."""
@@ -542,11 +583,11 @@ def outputs(draw: Any, var: str, partition: Sequence[str], kleene: bool = True) 
             clauses["per_event"] = s.PerEvent(draw(among((None, var))))
             clauses["aggregates"] += tuple(s.Item(s.OfEvent(name)) for name in ("SHARE", "BEGINS", "ENDS"))
         elif partition:
-            kept = draw(st.lists(st.sampled_from(list(partition)), unique=True))
+            kept = draw(lists(among(partition), unique=True))
             clauses["group_by"] = tuple(map(s.Name, kept))
     elif draw(EITHER):
         clauses["order_by"] = draw(orders(var, kleene))
-        clauses["limit"] = draw(st.one_of(st.none(), st.integers(0, 4)))
+        clauses["limit"] = draw(LIMITS)
         clauses["per_window"] = clauses["limit"] is not None and draw(EITHER)
         clauses["offset"] = draw(integers(0, 2))
         if clauses["limit"] is not None and draw(integers(0, 2)) == 0:
@@ -577,7 +618,7 @@ def case(draw: Any, *, most: int = 10, across: bool = False, clauses: bool = Tru
     where = [draw(kinds) for _ in range(draw(among((1, 1, 2, 0, 3))))]
     partition = draw(st.sampled_from([(), (), (), ("g",), ("g",), ("g", "k"), ("y",)]))
     if partition:
-        where.insert(draw(st.integers(0, len(where))), s.PartitionClause(tuple(map(s.Name, partition))))
+        where.insert(draw(integers(0, len(where))), s.PartitionClause(tuple(map(s.Name, partition))))
     where, params = draw(with_parameter(where))
     query = s.QuerySyntax(
         pattern=s.Kleene("E", var),
@@ -979,7 +1020,7 @@ def sequence_case(draw: Any, *, most: int = 8, nots: bool = True, star: bool = F
         where=tuple(where),
         having=draw(havings()),
         report=draw(among(tuple(s.Report))),
-        within=draw(st.one_of(st.none(), withins(table.clock), withins(table.clock))),
+        within=draw(one_of(NONE, withins(table.clock), withins(table.clock))),
         **draw(outputs(leaf.var, partition, False)),
     )
     return Case(query, table.rows, table.options, table.schema)
@@ -1053,7 +1094,7 @@ def fixed_case(draw: Any, *, most: int = 7, most_leaves: int = 4, table: Table |
         where=tuple(where),
         having=draw(havings()),
         report=draw(st.sampled_from([s.Report.ANY, *s.Report])),
-        within=draw(st.one_of(st.none(), withins(table.clock), withins(table.clock))),
+        within=draw(one_of(NONE, withins(table.clock), withins(table.clock))),
         **draw(outputs(draw(st.sampled_from(names)), partition, False)),
     )
     return Case(query, table.rows, table.options, table.schema)
@@ -1184,26 +1225,30 @@ def running_case(draw: Any, *, most: int = 7, general: bool = False) -> Case:
     return Case(query, table.rows, table.options, table.schema)
 
 
+ANY_CASE = st.one_of(case(most=8), sequence_case(most=7), general_case(most=6, clauses=True))
+RANKED_CASE = general_case(most=7) | chain_case()
+LENGTHWISE = st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)])
+
+
 @st.composite
 def skipping_case(draw: Any) -> Case:
     """Draw a query of one Kleene variable, of a fixed sequence or of any pattern, with AFTER MATCH and ORDER BY."""
-    drawn = draw(st.one_of(case(most=8), sequence_case(most=7), general_case(most=6, clauses=True)))
+    drawn = draw(ANY_CASE)
     always = [leaf for leaf in _always_bound(drawn.query.pattern) if not isinstance(leaf, s.Absent)]
     skip = draw(st.sampled_from(list(s.Skip) if always else [s.Skip.PAST_LAST, s.Skip.TO_NEXT]))
     named = skip in (s.Skip.TO_FIRST, s.Skip.TO_LAST)
     after = s.AfterMatch(skip, draw(st.sampled_from(always)).var if named else None)
-    length = st.sampled_from([(), (s.Sort(s.Length(), True),), (s.Sort(s.Length()),)])
     keys = [orders(leaf.var, isinstance(leaf, s.Kleene)) for leaf in always[:1]]
-    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=draw(st.one_of(length, *keys))))
+    return replace(drawn, query=replace(drawn.query, after_match=after, order_by=draw(one_of(LENGTHWISE, *keys))))
 
 
 @st.composite
 def best_case(draw: Any) -> Case:
     """Draw a query of any pattern, or of a chain, with ORDER BY and LIMIT."""
-    drawn = draw(st.one_of(general_case(most=7), chain_case()))
+    drawn = draw(RANKED_CASE)
     always = [leaf for leaf in _always_bound(drawn.query.pattern) if not isinstance(leaf, s.Absent)]
-    keys = [orders(leaf.var, isinstance(leaf, s.Kleene)).filter(bool) for leaf in always[:2]]
-    order = draw(st.one_of(among(((s.Sort(s.Length(), True),), (s.Sort(s.Length()),))), *keys))
+    keys = [some_order(leaf.var, isinstance(leaf, s.Kleene)) for leaf in always[:2]]
+    order = draw(one_of(among(((s.Sort(s.Length(), True),), (s.Sort(s.Length()),))), *keys))
     limit, within = draw(integers(1, 4)), drawn.query.within
     per_window = within is not None and draw(EITHER)
     query = replace(drawn.query, order_by=order, limit=limit, offset=draw(integers(0, 1)), per_window=per_window)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import assert_same
 from tests.profiles import examples
-from tests.strategies import Case
+from tests.strategies import EITHER, Case, among, lists, typed_rows
 from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.parts import PatternPart
@@ -55,17 +55,13 @@ CLAUSES = {
 
 @st.composite
 def cases(draw: Any) -> Case:
-    pattern = draw(st.sampled_from(list(PATTERNS)))
-    where = draw(st.lists(st.sampled_from(PATTERNS[pattern]), min_size=1, max_size=2, unique=True))
+    pattern = draw(among(tuple(PATTERNS)))
+    where = draw(lists(among(tuple(PATTERNS[pattern])), min_size=1, max_size=2, unique=True))
     where = [f"({one})" if " OR " in one else one for one in where]
-    where += draw(st.lists(st.sampled_from(REPEATED), max_size=1))
-    chosen = " ".join(draw(st.sampled_from(some)) for some in CLAUSES.values())
+    where += draw(lists(among(tuple(REPEATED)), max_size=1))
+    chosen = " ".join(draw(among(some)) for some in CLAUSES.values())
     syntax = trellis.query(f"PATTERN {pattern} WHERE {' AND '.join(where)} {chosen}").syntax
-    x, y = st.integers(0, 3), st.sampled_from((0.0, 0.5, 1.0))
-    if draw(st.booleans()):
-        x, y = x | st.none(), y | st.none() | st.just(float("nan"))
-    row = st.fixed_dictionaries({"ts": st.integers(0, 9), "type": st.sampled_from("ABBBC"), "x": x, "y": y})
-    rows = [{"id": i, **one} for i, one in enumerate(draw(st.lists(row, max_size=8)))]
+    rows = draw(typed_rows("ABBBC", 8, nulls=draw(EITHER)))
     return Case(syntax, rows, {"time": "ts", "type": "type", "event_id": "id"}, SCHEMA)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import assert_same
 from tests.profiles import examples
-from tests.strategies import Case
+from tests.strategies import EITHER, Case, among, lists, typed_rows
 
 PATTERNS = {
     "SEQ(A a, B+ b[])": ("MAX(b.x) < a.x", "MIN(b.y) >= a.y", "a.x >= MAX(b.x)", "MAX(b.x) > a.x"),
@@ -48,17 +48,13 @@ OF_PAIRS = {
 
 @st.composite
 def cases(draw: Any, patterns: dict[str, tuple[str, ...]] = PATTERNS, special: tuple[float, ...] = ()) -> Case:
-    pattern = draw(st.sampled_from(list(patterns)))
-    where = draw(st.lists(st.sampled_from(patterns[pattern]), min_size=1, max_size=2, unique=True))
-    if draw(st.booleans()) and "A+ a[]" in pattern:
+    pattern = draw(among(tuple(patterns)))
+    where = draw(lists(among(tuple(patterns[pattern])), min_size=1, max_size=2, unique=True))
+    if draw(EITHER) and "A+ a[]" in pattern:
         where.append("a[i].x >= a[i-1].x")
-    chosen = " ".join(draw(st.sampled_from(some)) for some in CLAUSES.values())
+    chosen = " ".join(draw(among(some)) for some in CLAUSES.values())
     syntax = trellis.query(f"PATTERN {pattern} WHERE {' AND '.join(where)} {chosen}").syntax
-    x, y = st.integers(0, 3), st.sampled_from((0.0, 0.5, 1.0, *special))
-    if draw(st.booleans()):
-        x, y = x | st.none(), y | st.none() | st.just(float("nan"))
-    row = st.fixed_dictionaries({"ts": st.integers(0, 9), "type": st.sampled_from("AB"), "x": x, "y": y})
-    rows = [{"id": i, **one} for i, one in enumerate(draw(st.lists(row, max_size=7)))]
+    rows = draw(typed_rows("AB", 7, reals=(0.0, 0.5, 1.0, *special), nulls=draw(EITHER)))
     return Case(syntax, rows, {"time": "ts", "type": "type", "event_id": "id"}, SCHEMA)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import assert_same
 from tests.profiles import examples
-from tests.strategies import Case
+from tests.strategies import Case, among, lists, typed_rows
 from trellis.operators.patterns import indexed, positions
 from trellis.plan.sizes import Sizes
 
@@ -40,14 +40,12 @@ CLAUSES = {
 
 @st.composite
 def cases(draw: Any) -> Case:
-    pattern = draw(st.sampled_from(list(PATTERNS)))
-    where = draw(st.lists(st.sampled_from(PATTERNS[pattern]), min_size=1, max_size=2, unique=True))
+    pattern = draw(among(tuple(PATTERNS)))
+    where = draw(lists(among(tuple(PATTERNS[pattern])), min_size=1, max_size=2, unique=True))
     where += draw(st.sampled_from(([], ["b[i].x > b[i-1].x"], ["b[i].y <= b[i-1].y"], ["b[i].x = b[i-1].x"])))
-    chosen = " ".join(draw(st.sampled_from(some)) for some in CLAUSES.values())
+    chosen = " ".join(draw(among(some)) for some in CLAUSES.values())
     syntax = trellis.query(f"PATTERN {pattern} WHERE {' AND '.join(where)} {chosen}").syntax
-    x, y = st.integers(0, 2) | st.none(), st.sampled_from((0.0, 0.5, 1.0, None, float("nan")))
-    row = st.fixed_dictionaries({"ts": st.integers(0, 9), "type": st.sampled_from("AAB"), "x": x, "y": y})
-    rows = [{"id": i, **one} for i, one in enumerate(draw(st.lists(row, max_size=9)))]
+    rows = draw(typed_rows("AAB", 9, 2, nulls=True))
     return Case(syntax, rows, {"time": "ts", "type": "type", "event_id": "id"}, SCHEMA)
 
 

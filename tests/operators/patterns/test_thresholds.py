@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import assert_same
 from tests.profiles import examples
-from tests.strategies import Case
+from tests.strategies import EITHER, Case, among, lists, typed_rows
 
 OF_B = (
     "MAX(b.x) > 1", "MIN(b.y) <= 0.5", "MAX(b.x) = 2", "COUNT(b) % 2 = 0", "COUNT(b) % 3 != 1", "COUNT(b) >= 2",
@@ -48,19 +48,14 @@ CLAUSES = {
 
 @st.composite
 def cases(draw: Any) -> Case:
-    pattern = draw(st.sampled_from(list(PATTERNS)))
-    where = draw(st.lists(st.sampled_from(PATTERNS[pattern]), min_size=1, max_size=2, unique=True))
+    pattern = draw(among(tuple(PATTERNS)))
+    where = draw(lists(among(tuple(PATTERNS[pattern])), min_size=1, max_size=2, unique=True))
     where = [f"({one})" if " OR " in one else one for one in where]
-    if draw(st.booleans()):
+    if draw(EITHER):
         where.append(draw(st.sampled_from(("b[i].x >= b[i-1].x", "b[i].y != b[i-1].y"))))
-    chosen = " ".join(draw(st.sampled_from(some)) for some in CLAUSES.values())
+    chosen = " ".join(draw(among(some)) for some in CLAUSES.values())
     syntax = trellis.query(f"PATTERN {pattern} WHERE {' AND '.join(where)} {chosen}").syntax
-    x, y = st.integers(0, 3), st.sampled_from((0.0, 0.5, 1.0))
-    if draw(st.booleans()):
-        x, y = x | st.none(), y | st.none() | st.just(float("nan"))
-    types = st.sampled_from("ABBBC")
-    row = st.fixed_dictionaries({"ts": st.integers(0, 9), "type": types, "x": x, "y": y})
-    rows = [{"id": i, **one} for i, one in enumerate(draw(st.lists(row, max_size=7)))]
+    rows = draw(typed_rows("ABBBC", 7, nulls=draw(EITHER)))
     return Case(syntax, rows, {"time": "ts", "type": "type", "event_id": "id"}, SCHEMA)
 
 
