@@ -27,7 +27,7 @@ from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.operators.exact import LARGE
-from trellis.operators.growth import beginning, duration, extrapolated
+from trellis.operators.growth import beginning, duration, extrapolated, reach_in_spans
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import limited_plan, top_plan
 from trellis.results.aggregated import aggregate_answer
@@ -155,7 +155,8 @@ class LocalResults(Results):
                 return 1.0, float("inf")
             return float(1 + max(counts, default=0).bit_length() // LARGE), thread_time() - begun
 
-        return extrapolated((events.groups.hi - events.groups.lo).astype(np.float64), attempt, bounded=False)[1]
+        sizes, reach = (events.groups.hi - events.groups.lo).astype(np.float64), reach_in_spans(self.plan, events)
+        return extrapolated(sizes, attempt, bounded=False, reach=reach)[1]
 
     def expected(self) -> dict[str, str]:
         """Return facts of the work before it is done, for `explain`."""

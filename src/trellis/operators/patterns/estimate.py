@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import thread_time
 
 import numpy as np
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Groups, Slice
-from trellis.operators.growth import beginning, duration, extrapolated
+from trellis.operators.growth import beginning, duration, extrapolated, reach_in_spans
 from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.explore import Exploration
 from trellis.plan.plan import Plan
 
 SAMPLED = 1 << 16  # events of the largest group that are explored, at most
+MOST_VERTICES = 1 << 16  # matches so far, of these
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ def estimate(plan: Plan, events: Slice, alone: bool) -> Estimate:
         return Estimate(0.0, 0.0)
     largest = int(np.argmax(sizes))
     some = beginning(events, largest, min(SAMPLED, int(sizes[largest])))
-    exploration = Exploration(plan, some, make_variables(plan, some))
+    few = replace(plan, sizes=replace(plan.sizes, most_vertices=min(plan.sizes.most_vertices, MOST_VERTICES)))
+    exploration = Exploration(few, some, make_variables(plan, some))
 
     def attempt(_: int, size: int) -> tuple[float, float]:
         """Explore the first events of the largest group; return the matches so far, and the seconds it took."""
@@ -51,4 +53,4 @@ def estimate(plan: Plan, events: Slice, alone: bool) -> Estimate:
             return float("inf"), float("inf")
         return float(vertices), thread_time() - begin
 
-    return Estimate(*extrapolated(sizes, attempt, most=SAMPLED))
+    return Estimate(*extrapolated(sizes, attempt, most=SAMPLED, reach=reach_in_spans(plan, some)))
