@@ -192,8 +192,10 @@ def _longer(name: str, known: Iterable[str]) -> list[str]:
     return sorted(parts, key=lambda c: (len(c), c))
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str | None = None) -> str | None:
-    """Return a hint `Did you mean ...?`, or `otherwise` where nothing is near."""
+def did_you_mean(name: object, known: Iterable[str], otherwise: str | None = None) -> str | None:
+    """Return a hint `Did you mean ...?`, or `otherwise` where nothing is near, or what was given is no text."""
+    if not isinstance(name, str):
+        return otherwise
     known = set(known)
     near = nearest(name, known)
     longer = _longer(name, known)

@@ -86,7 +86,7 @@ def methods_of(methods: Methods | None, by_name: Mapping[str, Any], called: Call
     if by_name:
         raise UsageError(f"methods= and {', '.join(by_name)}= are given together", "Put all of them into methods=.")
     if not isinstance(methods, Methods):
-        raise UsageError(f"methods is a {type(methods).__name__}", "Give trellis.Methods(algorithm=...).")
+        raise UsageError(f"methods is of the type {type(methods).__name__}", "Give trellis.Methods(algorithm=...).")
     return methods
 
 

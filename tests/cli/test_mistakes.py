@@ -111,14 +111,14 @@ def test_an_unknown_engine(folder: Path) -> None:
         ("PATTERN Stock+ s[] WHERE s.prise > 1", "no attribute `prise`"),
         ("PATTERN Stock+ s[] WHERE s.price > ratio", "`ratio`"),
         ("PATTERN SEQ(Stock? a, Stock* b[])", "without any event"),
-        ("missing.tq", "there is not a query file missing.tq"),
-        ("a missing file.tq", "there is not a query file a missing file.tq"),
+        ("missing.tq", "there is no query file missing.tq"),
+        ("a missing file.tq", "there is no query file a missing file.tq"),
         ("queyr.tq", "Did you mean `query.tq`?"),
         ("blank.tq", "the query file blank.tq is empty"),
         (".", "the query file . cannot be read: is a directory"),
         ("latin.tq", "is not UTF-8"),
         ("", "the query is empty"),
-        ("price", "there is not a query file price"),
+        ("price", "there is no query file price"),
     ],
 )
 def test_queries(folder: Path, query: str, said: str) -> None:

@@ -190,12 +190,12 @@ def test_standard_input_is_events_or_the_query(prices: Path) -> None:
     told = json.loads(done.stdout)
     assert (told["results"], len(told["rows"])) == ("7", 7)
     assert told["rows"][1]["events"] == [0, 1]
-    done = piped(ALL, "count", "-", prices, "--engine", "local", "--quiet")
+    done = piped("\ufeff" + ALL, "count", "-", prices, "--engine", "local", "--quiet")
     assert (done.returncode, done.stdout) == (0, "7\n")
     done = piped("", "detect", ALL, "-", "--engine", "local")
     assert (done.returncode, done.stderr) == (
         2,
-        "error: no events came by standard input\nSend them: `cat events.csv | trellis detect QUERY -`.\n",
+        "error: standard input is empty: it has no events\nSend some: `cat events.csv | trellis detect QUERY -`.\n",
     )
     done = piped(ALL, "detect", "-", "-", "--engine", "local")
     assert (done.returncode, done.stderr) == (

@@ -147,10 +147,8 @@ def test_a_query_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     for given in (file, str(file), "rising.tq"):
         assert str(trellis.query(given)) == str(trellis.query(RISING))
-    assert (
-        message(lambda: trellis.query("risign.tq")) == "there is not a query file risign.tq\nDid you mean `rising.tq`?"
-    )
-    assert message(lambda: trellis.query(7)) == "a query is a text or the path of a file, not a int"  # type: ignore[arg-type]
+    assert message(lambda: trellis.query("risign.tq")) == "there is no query file risign.tq\nDid you mean `rising.tq`?"
+    assert message(lambda: trellis.query(7)) == "a query is a text or the path of a file, not of the type int"  # type: ignore[arg-type]
 
 
 def test_a_query_shows_its_text() -> None:
@@ -214,7 +212,7 @@ def test_methods_in_one_object_and_by_their_old_names() -> None:
         "methods= and anchors= are given together\nPut all of them into methods=."
     )
     assert message(lambda: query.detect(frame(), methods="dfs")) == (  # type: ignore[arg-type]
-        "methods is a str\nGive trellis.Methods(algorithm=...)."
+        "methods is of the type str\nGive trellis.Methods(algorithm=...)."
     )
 
 

@@ -16,6 +16,7 @@ from tests.compare import detect, expected
 from tests.grouping import grouped_case
 from tests.profiles import examples
 from tests.strategies import Case, arrow_table, case, general_case
+from trellis.errors import UsageError
 from trellis.language import syntax as s
 from trellis.language.printer import condition_text, to_query_text
 
@@ -105,9 +106,15 @@ def test_what_is_needed_makes_it_match() -> None:
 def test_a_match_that_is_not_a_result() -> None:
     events = pa.table(PRICES)
     extendable = trellis.query(RISING).why_not(events, ["a", "b"], event_id="id")
-    assert str(extendable) == "a match, but not a result: a, b\n  REPORT unextendable fails: event = d, ts = 4"
+    assert str(extendable) == (
+        "a match, but not a result: a, b\n"
+        "  REPORT unextendable fails: event = d, ts = 4; needed: the longer match with this event"
+    )
     contiguous = trellis.query(f"{RISING} SELECT contiguous REPORT any").why_not(events, ["a", "c"], event_id="id")
-    assert str(contiguous) == "a match, but not a result: a, c\n  SELECT contiguous fails: event = b, ts = 2"
+    assert str(contiguous) == (
+        "a match, but not a result: a, c\n"
+        "  SELECT contiguous fails: event = b, ts = 2; needed: a match that does not skip it"
+    )
     tied = pa.table({**PRICES, "ts": [1, 1, 2, 3]})
     alone = trellis.query(f"{RISING} SELECT contiguous").why_not(tied, ["a"], event_id="id")
     assert alone.heading == "it is a result: a"  # the very next event has the same time, so nothing behind it follows
@@ -115,6 +122,16 @@ def test_a_match_that_is_not_a_result() -> None:
     assert str(short) == "a match, but not a result: a, b, d\n  LENGTH >= 4 fails: LENGTH = 3"
     span = trellis.query(f"{RISING} WITHIN 2").why_not(events, ["a", "b", "d"], event_id="id")
     assert str(span) == "not a match: a, b, d\n  WITHIN 2 fails: first = 1, last = 4"
+
+
+def test_questions_that_cannot_be_asked() -> None:
+    query, events = trellis.query(RISING), pa.table(PRICES)
+    asked: list[Any] = [[], "a", 7]
+    for ids in asked:
+        with pytest.raises(UsageError, match=r"ids is .*\nGive the ids of some events, in a list\."):
+            query.why_not(events, ids, event_id="id")
+    with pytest.raises(UsageError, match="the query has no partition"):
+        trellis.query("PATTERN S+ s[]").why_not(events, partition="x", event_id="id")
 
 
 TYPED = {"ts": [1, 2, 3, 4], "id": [1, 2, 3, 4], "g": ["x", "x", "x", "y"], "kind": list("ABCA"), "v": [1, 5, 3, 9]}
@@ -130,7 +147,7 @@ def test_types_nots_and_partitions() -> None:
     assert str(wrong) == ("not a match: 1, 2, 4\n  [g] fails: g = x and y\n  the type of c is C fails: c.kind = A")
     absent = trellis.query("PATTERN SEQ(A a, NOT(B b), C c) WHERE [g]")
     assert str(absent.why_not(events, [1, 3], event_id="id", type="kind")) == (
-        "a match, but not a result: 1, 3\n  NOT fails: event = 2, ts = 2"
+        "a match, but not a result: 1, 3\n  NOT fails: event = 2, ts = 2; needed: no such event"
     )
     reasons = query.why_not(events, partition={"g": "x"}, event_id="id", type="kind")
     assert str(reasons) == (

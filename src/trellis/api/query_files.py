@@ -22,7 +22,7 @@ def text_or_file(given: str | os.PathLike[str]) -> str:
         If there is no such file, or it cannot be read.
     """
     if not isinstance(given, str | os.PathLike):
-        raise UsageError(f"a query is a text or the path of a file, not a {type(given).__name__}")
+        raise UsageError(f"a query is a text or the path of a file, not of the type {type(given).__name__}")
     name = os.fspath(given)
     is_name = "\n" not in name and (name.rstrip().endswith(SUFFIX) or len(name.split()) == 1) and "(" not in name
     if isinstance(given, os.PathLike) or (is_name and (_exists(name) or name.rstrip().endswith(SUFFIX))):
@@ -73,4 +73,4 @@ def _missing(given: str) -> UsageError:
     except OSError:
         neighbours = []
     otherwise = "Name a file that is there, or write the query itself in quotation marks: 'PATTERN ...'."
-    return UsageError(f"there is not a query file {given}", did_you_mean(path.name, neighbours, otherwise))
+    return UsageError(f"there is no query file {given}", did_you_mean(path.name, neighbours, otherwise))

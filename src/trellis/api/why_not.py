@@ -5,7 +5,7 @@ Everything is asked of the engine itself, over the few events that matter: these
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -43,10 +43,12 @@ TYPE = "the type of "  # begins the conditions that say one
 MOST_OTHERS = 200  # other events that are tried as the cause
 
 
-def why_not(results: LocalResults, ids: Sequence[Any] | None, partition: Any) -> Reasons:
+def why_not(results: LocalResults, ids: Any, partition: Any) -> Reasons:
     """Return why events, or a whole partition, have no result: see `Query.why_not`."""
     if (ids is None) == (partition is None):
         raise UsageError("why_not() asks of certain events or of a partition", "Give ids=[...] or partition={...}.")
+    if ids is not None and (isinstance(ids, str) or not isinstance(ids, Iterable) or not list(ids)):
+        raise UsageError(f"ids is {ids!r}", "Give the ids of some events, in a list.")
     case = _Case(results)
     return case.of_ids(list(ids)) if ids is not None else case.of_partition(partition)
 
@@ -212,10 +214,10 @@ class _Case:
             event = (self.ids[other],)
             said = {"event": self.ids[other], self.schema.time: self.table[self.schema.time][other].as_py()}
             if not self._matches(both, ids, free):
-                return [Check("NOT", False, said, event)]
+                return [Check("NOT", False, said, event, "no such event")]
             if not self._matches(both, ids, steps):
-                return [Check(f"SELECT {self.bound.select}", False, said, event)]
-            return [Check(f"REPORT {self.bound.report}", False, said, event)]
+                return [Check(f"SELECT {self.bound.select}", False, said, event, "a match that does not skip it")]
+            return [Check(f"REPORT {self.bound.report}", False, said, event, "the longer match with this event")]
         return []
 
     def _others(self, places: list[int]) -> Iterator[int]:
@@ -242,8 +244,10 @@ class _Case:
     def of_partition(self, partition: Any) -> Reasons:
         names = [name for name, _ in self.bound.partition]
         given = partition if isinstance(partition, Mapping) else dict(zip(names, [partition], strict=False))
+        if not names:
+            raise UsageError("the query has no partition, as `WHERE [account]` makes", "Ask of events: ids=[...].")
         if set(given) != set(names):
-            raise UsageError(f"the partition of the query is by {', '.join(names) or 'nothing'}", "Name its values.")
+            raise UsageError(f"the partition of the query is by {', '.join(names)}", "Give a value for each.")
         keep = [
             all(str(row[name]) == str(value) for name, value in given.items())
             for row in self.table.select(names).to_pylist()

@@ -23,7 +23,10 @@ def events_path(given: str, input_format: str | None) -> str:
 def query_from_input() -> str:
     """Return the query that comes by standard input."""
     _take("the query")
-    return sys.stdin.read()
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("the query on standard input is not UTF-8 text") from None
 
 
 @cache
@@ -37,7 +40,8 @@ def _events_file(input_format: str | None) -> Path:
     _take("the events")
     first = sys.stdin.buffer.read(4096)
     if not first.strip():
-        raise UsageError("no events came by standard input", "Send them: `cat events.csv | trellis detect QUERY -`.")
+        hint = "Send some: `cat events.csv | trellis detect QUERY -`."
+        raise UsageError("standard input is empty: it has no events", hint)
     start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     format_ = input_format or next((name for begin, name in _BEGINNINGS if start.startswith(begin)), "csv")
     file = Path(_folder().name) / f"input.{format_}"

@@ -65,6 +65,9 @@ class RunOptions:
     def __post_init__(self) -> None:
         if self.on_bad_rows not in ("error", "drop"):
             raise UsageError(f"on_bad_rows is `{self.on_bad_rows}`", "It is `error` or `drop`.")
+        for name, column in (("type", self.type), ("event_id", self.event_id)):
+            if not isinstance(column, str | None):
+                raise UsageError(f"{name} is {column!r}", "Name one column.")
         whole_number(self.max_trends, "max_trends")
 
     @property

@@ -47,14 +47,15 @@ def _as_table(data: Any) -> pa.Table:
         table = data.read_all()
     elif is_pandas_frame(data):
         table = _from_pandas(data)
-    elif type(data).__module__.startswith("polars") and type(data).__name__ == "DataFrame":
-        table = data.to_arrow()
+    elif type(data).__module__.startswith("polars") and type(data).__name__ in ("DataFrame", "LazyFrame"):
+        table = data.lazy().collect().to_arrow()
     elif hasattr(data, "__arrow_c_stream__") and not hasattr(data, "dtype"):
         table = pa.table(data)
     else:
         raise UsageError(
-            f"events cannot be read from a {type(data).__name__}",
-            "Give a Spark, pandas or polars DataFrame, an Arrow table, a path, or a dictionary of these by type.",
+            f"events cannot be read from an object of the type {type(data).__name__}",
+            "Give a Spark, pandas or polars DataFrame, an Arrow table, a path, or a dictionary of these by type; "
+            "rows of Python become a table by pandas.DataFrame(rows).",
         )
     check_names(table.column_names)
     return _without_views(table)
@@ -95,8 +96,23 @@ def _from_pandas(frame: pandas.DataFrame) -> pa.Table:
     _check_zones(frame)
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException as problem:
-        raise DataError(f"the pandas frame cannot be read: {problem.args[-1]}", "Give its values one type.") from None
+    except (pa.ArrowException, OverflowError):
+        raise _unreadable(frame) from None
+
+
+def _unreadable(frame: pandas.DataFrame) -> DataError:
+    """Return the error for a frame with a column that Arrow cannot take: the first such column, and what it holds."""
+    for i, name in enumerate(frame.columns):
+        values = frame.iloc[:, i]
+        try:
+            pa.Array.from_pandas(values)
+        except (pa.ArrowException, OverflowError):
+            kinds = sorted({type(value).__name__ for value in values if value is not None})
+            what = f"the column `{name}` of the pandas frame cannot be read: its values are of the type "
+            if kinds == ["int"]:
+                return DataError(f"{what}int, and some need more than 64 bits", "Make them text or decimal.Decimal.")
+            return DataError(what + " and ".join(kinds), "Give them one type that Arrow has.")
+    return DataError("the pandas frame cannot be read as an Arrow table")
 
 
 def _check_zones(frame: pandas.DataFrame) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from trellis.errors import UsageError, did_you_mean
 
@@ -57,6 +58,8 @@ class Type:
         """The type with its article, for sentences."""
         if self.kind is Kind.OTHER:
             return f"of type {self.name}"
+        if self.kind is Kind.UNKNOWN:
+            return "of unknown type"
         return ("an " if self.kind is Kind.INTEGER else "a ") + str(self.kind)
 
 
@@ -155,11 +158,11 @@ def missing_column(name: str, table: Table, role: str) -> UsageError:
     return UsageError(f"{where} no column `{name}` for the {role}", did_you_mean(name, table.columns, known))
 
 
-def time_columns(time: str | Sequence[str] | None) -> tuple[str | None, tuple[str, ...]]:
+def time_columns(time: Any) -> tuple[str | None, tuple[str, ...]]:
     """Return the time column and those that break ties, from what users name: one column, or several in order."""
     if time is None or isinstance(time, str):
         return time, ()
-    names = tuple(time)
+    names = tuple(time) if isinstance(time, Iterable) else ()
     if not names or not all(isinstance(name, str) for name in names):
         raise UsageError(
             f"time is {time!r}", "Name a column, or several of which the later ones break ties: time=('ts', 'seq')."

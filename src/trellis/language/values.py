@@ -129,9 +129,15 @@ def _compared(
     a, b = bind_value(left, scope), bind_value(right, scope)
     a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
     if not comparable(a.type, b.type):
-        described = [f"`{scope.source(x)}`, {v.type.described()}" for x, v in ((left, a), (right, b))]
-        scope.fail(f"cannot compare {described[0]}, with {described[1]}", place or node, _comparison_hint(a, b))
+        what = f"cannot compare {_described(left, a, scope)}, with {_described(right, b, scope)}"
+        scope.fail(what, place or node, _comparison_hint(a, b))
     return Operation(op, (a, b), source=scope.source(node))
+
+
+def _described(x: s.Expression, value: Value, scope: Scope) -> str:
+    """Return an operand with its type, and with its value where that is a parameter's."""
+    given = f" ({scope.parameters[x.name].shown})" if isinstance(x, s.Parameter) else ""
+    return f"`{scope.source(x)}`{given}, {value.type.described()}"
 
 
 def comparable(a: Type, b: Type) -> bool:
@@ -431,7 +437,8 @@ def _arithmetic(op: str, left: s.Expression, right: s.Expression, e: s.Node, sco
     a, b = bind_value(left, scope, beside=b.type), bind_value(right, scope, beside=a.type)
     type_ = computed_type(op, a.type, b.type)
     if type_ is None:
-        scope.fail(f"`{op}` does not apply to {a.type.described()} and {b.type.described()}", e, _unit_hint(a, b))
+        what = f"`{op}` does not apply to {_described(left, a, scope)}, and {_described(right, b, scope)}"
+        scope.fail(what, e, _unit_hint(a, b))
     return Operation(op, (a, b), type_, scope.source(e))
 
 

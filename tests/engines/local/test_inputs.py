@@ -82,11 +82,11 @@ def test_paths_here(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [None, 3, [1, 2], [], [TABLE], np.zeros(3), pl.DataFrame(COLUMNS).lazy(), pl.Series([1]), pd.Series([1])],
+    [None, 3, [1, 2], [], [TABLE], np.zeros(3), pl.Series([1]), pd.Series([1])],
     ids=lambda data: type(data).__name__,
 )
 def test_what_is_no_table(data: Any) -> None:
-    with pytest.raises(UsageError, match="events cannot be read from a "):
+    with pytest.raises(UsageError, match="events cannot be read from an object of the type "):
         EVERY.detect(data, engine="local")
 
 
@@ -109,8 +109,14 @@ def test_two_columns_of_one_name() -> None:
 
 
 def test_a_pandas_column_of_several_types() -> None:
-    with pytest.raises(DataError, match="the pandas frame cannot be read: Conversion failed for column mixed"):
+    with pytest.raises(DataError, match=r"`mixed` of the pandas frame cannot be read: .* of the type int and str"):
         EVERY.detect(pd.DataFrame({"ts": [1, 2], "mixed": ["a", 1]}))
+    with pytest.raises(DataError, match=r"`wide` of the pandas frame cannot be read: .* need more than 64 bits"):
+        EVERY.detect(pd.DataFrame({"ts": [1, 2], "wide": [2**70, 1]}))
+
+
+def test_a_lazy_frame_is_collected() -> None:
+    assert ids(EVERY, pl.DataFrame(COLUMNS).lazy()) == ids(EVERY, pl.DataFrame(COLUMNS))
 
 
 @pytest.mark.parametrize(
@@ -120,6 +126,9 @@ def test_a_pandas_column_of_several_types() -> None:
         ({"type": "kind"}, "the events have no column `kind` for the type"),
         ({"event_id": "id"}, r"the events have no column `id` for the event id\nColumns are ts, x, size\."),
         ({"type": "size"}, "the type column `size` is an integer, not a string"),
+        ({"event_id": ["id", "x"]}, r"event_id is \['id', 'x'\]\nName one column."),
+        ({"time": 5}, "time is 5\nName a column, or several"),
+        ({"report_mode": 5}, "there is no report mode `5`"),
     ],
 )
 def test_missing_columns(options: dict[str, str], message: str) -> None:

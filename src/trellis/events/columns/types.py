@@ -168,13 +168,16 @@ def _joined(array: Array | Chunked) -> Array:
 
 def _misfit(array: Array, type_: Type) -> DataError:
     if type_.kind is Kind.INTEGER:
-        return DataError(f"the integer {pc.max(array).as_py()} does not fit 64 bits with a sign")
+        return DataError(
+            f"the integer {pc.max(array).as_py()} does not fit 64 bits with a sign", "Make the column decimal or text."
+        )
     if type_.kind is Kind.DECIMAL:
         return DataError(f"a decimal has more than {decimals.WIDEST} digits")
     if array.type in (pa.timestamp("ns", getattr(array.type, "tz", None)), pa.duration("ns")):
+        finer = array.filter(pc.not_equal(array, array.cast(physical(type_), safe=False).cast(array.type, safe=False)))
         return DataError(
-            f"a {type_.kind} is finer than microseconds",
-            "Round it to microseconds first.",
+            f"a {type_.kind} is finer than microseconds: {finer.cast(pa.string())[0]}",
+            "Round it to microseconds first, in pandas by `frame[column].dt.floor('us')`.",
         )
     return DataError(f"a {type_.kind} is too far away to be counted in microseconds")
 
