@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import trellis
-from trellis.api.dispatch import LastPlan
+from trellis.engines.local.detect import LastPlan
 from trellis.engines.options import RunOptions
 from trellis.errors import TrellisError, UsageError
 from trellis.language import parser
@@ -79,9 +79,9 @@ def test_a_plan_that_fits_is_taken_whatever_another_thread_asks_meanwhile() -> N
         plans.append(query.last)
 
     class Meanwhile(LastPlan):
-        def fits(self, data: Any, options: RunOptions) -> bool:
+        def fits(self, tables: Any, options: RunOptions) -> bool:
             query.last = plans[0]
-            return super().fits(data, options)
+            return super().fits(tables, options)
 
     query.last = Meanwhile(*plans[1])
     assert query.detect(EVENTS, time="ts").to_arrow() == wanted

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import trellis
 from trellis.plan.registers import guard_terms_of
+from trellis.plan.variants import limited_plan
 
 
 def test_they_are_made_once_and_not_sent() -> None:
@@ -27,6 +28,13 @@ def test_another_query_makes_its_own() -> None:
     bound = trellis.query("PATTERN SEQ(A a, B b) WHERE a.x < b.x").plan().bound
     assert len(guard_terms_of(bound)) == 1
     assert guard_terms_of(replace(bound, conditions=())) == ()
+
+
+def test_a_query_holds_no_more_for_all_the_numbers_that_it_is_asked_for() -> None:
+    plan = trellis.query("PATTERN A+ a[] WHERE a[i].x < a[i-1].x").plan()
+    assert limited_plan(plan, 3) is limited_plan(plan, 3)
+    assert [limited_plan(plan, rows).bound.limit for rows in range(1000)] == [*range(1000)]
+    assert len(plan.made) < 1000
 
 
 def test_the_grammar_is_read_where_nothing_is_cached(tmp_path: Path) -> None:

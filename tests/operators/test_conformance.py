@@ -172,7 +172,7 @@ def check_aggregates(operator: QueryOperator, wanted: list[Row]) -> None:
     whole_numbers = [n for n, t in bound.schema.tables[0].columns.items() if t.kind is Kind.INTEGER][:1]
     items = ["count(*)", "min(length)", "max(length)", "avg(length)"]
     items += [f"{f}(`{v}`.`{c}`)" for v in names for c in whole_numbers for f in ("sum", "min", "max")]
-    plan = aggregate_plan(operator.plan, items)
+    plan = aggregate_plan(operator.plan, tuple(items))
     plan = replace(plan, operator=operator.plan.operator)
     missing = [c for c in whole_numbers if c not in operator.events.columns]
     if missing:

@@ -75,7 +75,7 @@ def test_an_algorithm_that_does_not_take_the_query(text: str, algorithm: str, me
 
 def test_other_output_keeps_the_operator() -> None:
     plan = plan_of("SEQ(A a, B b, C c) WHERE a.x < c.x", "tree")
-    for other in (aggregate_plan(plan, ["count(*)"]), top_plan(plan, 2, "length"), limited_plan(plan, 3)):
+    for other in (aggregate_plan(plan, ("count(*)",)), top_plan(plan, 2, "length"), limited_plan(plan, 3)):
         assert other.operator == plan.operator
 
 

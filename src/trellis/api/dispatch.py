@@ -4,46 +4,26 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from trellis.engines.options import Plannable, RunOptions
 from trellis.errors import UsageError, did_you_mean
-from trellis.events.columns.types import from_arrow
 from trellis.events.labels import with_labels
 from trellis.events.source import EventSource, is_spark_frame, paths_of
 from trellis.io.sources import are_small, is_table
-from trellis.language.schema import Kind, choose_time
+from trellis.language.schema import choose_time
 from trellis.methods import check_methods
 from trellis.plan.choice import JOIN
 
 if TYPE_CHECKING:
     from trellis.engines.local.arrivals import Arrivals
+    from trellis.engines.local.detect import Askable
     from trellis.plan.plan import Plan
     from trellis.results.results import Results
 
 ENGINES = ("local", "spark")
-
-
-class LastPlan(NamedTuple):
-    """The plan of a query for Arrow tables of the very same columns, which need no look then."""
-
-    columns: pa.Schema
-    options: RunOptions
-    plan: Plan
-
-    def fits(self, data: Any, options: RunOptions) -> bool:
-        """Return whether the plan is that of these events; values of parameters may have changed since."""
-        if options is not self.options and (options.params or options != self.options):
-            return False
-        return type(data) is pa.Table and data.schema.equals(self.columns, check_metadata=True)
-
-
-class Askable(Plannable, Protocol):
-    """A query that keeps its last plan."""
-
-    last: LastPlan | None
 
 
 def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = None, spark: Any = None) -> Results:
@@ -67,7 +47,8 @@ def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = 
             f"there is no engine `{engine}`", did_you_mean(engine, ENGINES, "Engines are local and spark.")
         )
     last = query.last  # read once: another thread may ask the same query of other columns meanwhile
-    if last is not None and engine != "spark" and spark is None and last.fits(data, options):
+    taken = type(data) is pa.Table and engine != "spark" and spark is None
+    if last is not None and taken and last.fits({None: data}, options):  # columns that need no look then
         from trellis.engines.local.results import LocalResults
 
         return LocalResults(last.plan, data, options, warns_of_ties=True)
@@ -85,17 +66,7 @@ def detect(query: Askable, data: Any, options: RunOptions, engine: str | None = 
     check_methods(options.methods, "local")
     found = detect_here(query, source, options)
     found.inputs = source.paths
-    if type(data) is pa.Table and _is_taken_as_it_is(data.schema, found.plan):
-        query.last = LastPlan(data.schema, options, found.plan)
     return found
-
-
-def _is_taken_as_it_is(columns: pa.Schema, plan: Plan) -> bool:
-    """Return whether no column of a table is read or laid out anew before it is bound."""
-    schema, is_ = plan.bound.schema, pa.types
-    if schema is None or from_arrow(columns.field(schema.time).type).kind is Kind.STRING:
-        return False
-    return not any(is_.is_struct(t) or is_.is_string_view(t) or is_.is_run_end_encoded(t) for t in columns.types)
 
 
 def _with_tables(source: EventSource, spark: Any) -> EventSource:

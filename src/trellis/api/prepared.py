@@ -13,7 +13,7 @@ from trellis.plan.plan import Plan
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from trellis.api.dispatch import LastPlan
+    from trellis.engines.local.detect import LastPlan
     from trellis.results.results import Results
 
 

@@ -19,10 +19,10 @@ from trellis.plan.choice import make_plan
 from trellis.plan.plan import Plan
 
 if TYPE_CHECKING:
-    from trellis.api.dispatch import LastPlan
     from trellis.api.explanation import Explanation
     from trellis.api.prepared import PreparedQuery
     from trellis.engines.local.arrivals import Arrivals
+    from trellis.engines.local.detect import LastPlan
     from trellis.results.results import Results
     from trellis.results.why import Reasons
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 Made = TypeVar("Made")
 
@@ -25,17 +25,23 @@ class Lasting(Protocol):
 
 
 Owner = TypeVar("Owner", bound=Lasting)
+Given = ParamSpec("Given")
+MOST = 256  # things that an owner holds: a service may ask each of its queries for the best 3, 4, 5, ...
 
 
-def once(make: Callable[[Owner], Made]) -> Callable[[Owner], Made]:
-    """Return a function that makes something of its owner at the first call, and gives the same at every later one."""
+def once(make: Callable[Concatenate[Owner, Given], Made]) -> Callable[Concatenate[Owner, Given], Made]:
+    """Return a function that makes something of its owner, and of what else it is given, and then holds on to it."""
 
     @wraps(make)
-    def made_once(owner: Owner) -> Made:
+    def made_once(owner: Owner, /, *given: Given.args, **named: Given.kwargs) -> Made:
+        key: Any = (make, *given, *named.items()) if given or named else make
         try:
-            found: Made = owner.made[make]
+            found: Made = owner.made[key]
         except KeyError:
-            found = owner.made[make] = make(owner)
+            found = make(owner, *given, **named)
+            if len(owner.made) >= MOST:
+                owner.made.clear()
+            owner.made[key] = found
         return found
 
     return made_once

@@ -81,6 +81,7 @@ def _relation(plan: Plan) -> Relation:
     return relation_of(plan.adjacent)
 
 
+@once
 def with_all_columns(plan: Plan) -> Plan:
     """Return the plan, reading every column of the events that has a type conditions can use."""
     tables = plan.bound.known_schema.tables
@@ -88,6 +89,7 @@ def with_all_columns(plan: Plan) -> Plan:
     return replace(plan, columns=tuple(dict.fromkeys([*plan.columns, *names])))
 
 
+@once
 def counting_plan(plan: Plan) -> Plan:
     """Return the plan, reading no more than the conditions do: enough to count."""
     asked = plan.bound.conditions + plan.bound.filters

@@ -10,6 +10,7 @@ from dataclasses import replace
 from trellis.arguments import whole_number
 from trellis.errors import QueryError, UsageError, nearest
 from trellis.language.binder import bind
+from trellis.language.once import once
 from trellis.language.parser import parse
 from trellis.language.printer import to_query_text
 from trellis.language.syntax import OF_EVENT, PerEvent
@@ -19,7 +20,8 @@ from trellis.plan.plan import Plan
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG", *OF_EVENT, "LENGTH")
 
 
-def aggregate_plan(plan: Plan, items: Sequence[str], per_event: PerEvent | None = None) -> Plan:
+@once
+def aggregate_plan(plan: Plan, items: tuple[str, ...], per_event: PerEvent | None = None) -> Plan:
     """Return the plan of a query with AGGREGATE in place of what it returns.
 
     Parameters
@@ -70,6 +72,7 @@ def _named_alone(plan: Plan, what: str, items: Sequence[str]) -> Iterator[None]:
         raise UsageError(f"`{item}` is not {what}: {error.what}", hint) from None
 
 
+@once
 def top_plan(plan: Plan, number: int, by: str) -> Plan:
     """Return the plan of a query that gives the `number` results with the greatest value of an expression `by`."""
     number = whole_number(number, "the number of the best")
@@ -92,6 +95,7 @@ def top_plan(plan: Plan, number: int, by: str) -> Plan:
         return _rebound(plan, to_query_text(syntax))
 
 
+@once
 def limited_plan(plan: Plan, rows: int) -> Plan:
     """Return the plan with LIMIT `rows`, if it has none or a larger one; nothing else changes."""
     rows = whole_number(rows, "the number of rows")

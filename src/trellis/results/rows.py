@@ -100,6 +100,7 @@ def taking(bound: BoundQuery) -> list[str]:
     return [v.name for v in bound.variables if not v.absent]
 
 
+@once
 def plain_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the rows without RETURN, with all events of a result in one column."""
     kleene = tuple(replace(v, kleene=True) for v in bound.variables)
@@ -147,6 +148,7 @@ def chosen(columns: Sequence[str], known: Sequence[str]) -> list[str]:
     return list(columns)
 
 
+@once
 def exploded_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of one row per event: window, partition, rank, place in the trend from 1, the event's columns.
 

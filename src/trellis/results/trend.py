@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
+from trellis.language.once import once
 from trellis.plan.plan import Plan
 from trellis.providers import provided
 from trellis.results.display import array_text, html_facts, html_page, html_table, python_values, value_text
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 IDS = "__id"  # the column of ids beside the columns of events
 
 
+@once
 def events_schema(bound: BoundQuery) -> pa.Schema:
     """Return the schema of the events of one result: as `explode` gives them, and the ids behind."""
     return exploded_schema(bound).append(pa.field(IDS, id_arrow_type(bound)))

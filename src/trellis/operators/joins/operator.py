@@ -22,7 +22,7 @@ from trellis.operators.batch import PathBatch, rank_labels
 from trellis.operators.contract import BestRequest, Counts, ListRequest
 from trellis.operators.joins.best import leading_matches, search_best
 from trellis.operators.joins.counting import Numbers
-from trellis.operators.joins.structure import JoinStructure
+from trellis.operators.joins.structure import BATCH_VALUES, JoinStructure
 from trellis.operators.joins.tables import SlotArm
 from trellis.operators.matches import NONE, MatchOperator, made_on_threads
 
@@ -115,6 +115,8 @@ class JoinOperator(MatchOperator[JoinStructure]):
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the matches of a group with given ranks, of any size, in rising order."""
+        if self.structure.few is not None:
+            return self.structure.few.at(group, ranks)
         found = [self.structure.unrank(group, rank) for rank in ranks]
         positions = np.array([event for events, _ in found for event in events], np.int32)
         variables = np.array([code for _, codes in found for code in codes], np.int64)
@@ -124,8 +126,8 @@ class JoinOperator(MatchOperator[JoinStructure]):
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, in bounded batches, in order; rows are made on all threads."""
         ranges, few = [one for one in request.ranges if one[1] < one[2]], self.structure.few
-        if few is not None and len(few) == request.rows:
-            return map(request.made, [few] if len(few) else [])
+        if few is not None:
+            return map(request.made, few.of(ranges, BATCH_VALUES))
         return made_on_threads(request.made, self.structure.walk(ranges), request.threads)
 
     def _search_best(self, request: BestRequest[T]) -> PathBatch | None:

@@ -8,7 +8,6 @@ remains is counted by sums that each slot passes on to its neighbour.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations
 from math import log2
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from trellis.kernels.join.count import JoinShape
 from trellis.kernels.join.placed import CODE, SCAN, TIME
+from trellis.language.once import MadeOnce, once
 from trellis.operators.joins.tables import JoinCandidates, SlotArm, bits
 
 MOST_TRIED = 10  # slots of which every choice is tried
@@ -44,10 +44,10 @@ class Shapes:
         size = max(1, len(candidates.events))
         reach = float((candidates.events.until - np.arange(len(candidates.events))).mean()) if size > 1 else 1.0
         self._sizes = [max(1.0, len(one) * min(1.0, reach / size)) for one in candidates.of_slot]
-        self.of_part = cache(self._of_part)
-        self.parts = cache(self._parts)
+        self.made = MadeOnce()
 
-    def _parts(self, arm: SlotArm) -> tuple[Slots, ...]:
+    @once
+    def parts(self, arm: SlotArm) -> tuple[Slots, ...]:
         """Return the parts of an arm that nothing joins."""
         group = {slot: slot for slot in arm.slots}
 
@@ -68,7 +68,8 @@ class Shapes:
     def _joined(self, u: int, v: int) -> bool:
         return bool(self._covers[u, v] or self._conditions[u, v] or self.candidates.distinct[u, v])
 
-    def _of_part(self, part: Slots, given: Slots = (), target: int = -1) -> CountedShape:
+    @once
+    def of_part(self, part: Slots, given: Slots = (), target: int = -1) -> CountedShape:
         """Return how a part is counted; the slots `given` have their events, a `target` passes its sums to none."""
         rest = tuple(slot for slot in part if slot not in given)
         best: tuple[float, Slots, list[list[int]]] | None = None

@@ -10,6 +10,7 @@ from functools import cached_property, lru_cache, partial
 from itertools import islice
 from math import prod
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from trellis.events.slice import Slice
 from trellis.kernels.join import walk as kernel
 from trellis.kernels.join.lists import JoinLists
 from trellis.operators.batch import RANK_LIMIT, PathBatch, RankRange, label_runs
+from trellis.operators.few import FewPaths
 from trellis.operators.joins.counting import JoinCounter, Tasks, make_lists
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.trends.tasks import length_bounds
@@ -113,11 +115,11 @@ class JoinStructure:
         if self._known_counts is not None:
             return self._known_counts
         if self.few is not None:
-            return np.bincount(self.few.groups, minlength=len(self.events.groups)).tolist()
+            return self.few.counts
         return self.counter.exactly(lambda numbers: self.counter.of_groups(self.signed, numbers))
 
     @cached_property
-    def few(self) -> PathBatch | None:
+    def few(self) -> FewPaths | None:
         """All matches where few events can have few, which are counted as they are listed; None where more can be."""
         groups, longest = self.events.groups, max((len(arm.slots) for arm in self.arms), default=0)
         most = self.plan.sizes.counted_pairs // 8  # what counting takes, about
@@ -125,10 +127,10 @@ class JoinStructure:
             return None
         with suppress(TrellisError):  # of a walk that counting may do without
             found = list(islice(self.walk([(group, 0, FEW + 1) for group in range(len(groups))]), 2))
-            if len(found) == 1 and np.bincount(found[0].groups).max() <= FEW:
-                return found[0]
-            if not found:
-                return PathBatch.of_task(np.empty(0, np.int32), np.empty(0, np.int32), 0)
+            if len(found) < 2:
+                every = found[0] if found else PathBatch.of_task(np.empty(0, np.int32), np.empty(0, np.int32), 0)
+                counts = np.bincount(every.groups, minlength=len(groups)).tolist()
+                return FewPaths(every, counts) if max(counts, default=0) <= FEW else None
         return None
 
     def counts_of(self, arms: Sequence[SlotArm]) -> list[int]:
@@ -215,7 +217,7 @@ class JoinStructure:
 
     @cached_property
     def _continued(self) -> Callable[[int, tuple[Way, ...]], Continuations]:
-        return lru_cache(KEPT)(self._continuations)
+        return lru_cache(KEPT)(partial(JoinStructure._continuations, proxy(self)))  # or it would hold itself
 
     def _continuations(self, group: int, ways: tuple[Way, ...]) -> Continuations:
         """Return the events with which ways to bind the same events go on."""

@@ -121,10 +121,13 @@ class TrendOperator(StructuredOperator[TrendStructure]):
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the trends of a group with given ranks, of any size, in rising order."""
-        return self.unranker.at(group, ranks)
+        few = self.structure.few
+        return self.unranker.at(group, ranks) if few is None else few.at(group, ranks)
 
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
+        if self.structure.few is not None:
+            return super().at_each(chosen)
         return self.unranker.at_each(chosen, batch_values(self.events, self.plan.sizes))
 
     def counts_before_listing(self) -> Counts:

@@ -21,8 +21,8 @@ from trellis.plan.plan import Plan
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:
+    from trellis.operators.few import FewPaths
     from trellis.operators.trends.direct import DirectEdges
-    from trellis.operators.trends.few import FewPaths
 
 LARGEST = 1 << 1000  # numbers of trends, as far as they are only compared
 BuildGraph = Callable[[Plan, Slice, "DirectEdges | None"], EventGraph]

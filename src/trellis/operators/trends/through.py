@@ -131,7 +131,7 @@ class TrendsThrough:
     def _parts(self) -> list[_Chunk]:
         chunks = []
         for some in self._chunks:
-            chunk = _Chunk(self, some, *self._pairs(some))
+            chunk = _Chunk(self.back, self.forth, some, *self._pairs(some))
             alive = self._events.usable[chunk.event] if self._all_alive else (chunk.back > 0) & (chunk.forth > 0)
             chunk.alive = np.flatnonzero(alive)
             chunks.append(chunk)
@@ -296,8 +296,8 @@ class _Residues:
 class _Chunk:
     """Some tasks, with the group and position of each of their events, and how many ways lead to and from it."""
 
-    def __init__(self, through: TrendsThrough, tasks: slice, group: Ints, event: Ints, turned: Ints) -> None:
-        self._through, self.tasks = through, tasks
+    def __init__(self, back: Direction, forth: Direction, tasks: slice, group: Ints, event: Ints, turned: Ints) -> None:
+        self._back, self._forth, self.tasks = back, forth, tasks
         self.group, self.event, self.turned = group, event, turned
         self.alive = np.empty(0, np.int64)
 
@@ -305,18 +305,18 @@ class _Chunk:
         """Return the ways on from each event and to it, of the trends that `TrendsThrough.counts` is asked for."""
         least = lengths(False)
         if which == "BEGINS":  # the one way to an event that begins a trend is none
-            begins = self._through.forth.values(least, self.tasks)[self.turned] == 1
+            begins = self._forth.values(least, self.tasks)[self.turned] == 1
             return back, begins.astype(forth.dtype)
         if which == "ENDS":
-            return (self._through.back.values(least, self.tasks) == 1).astype(back.dtype), forth
+            return (self._back.values(least, self.tasks) == 1).astype(back.dtype), forth
         return back, forth
 
     @cached_property
     def back(self) -> NDArray[np.float64]:
         """How many ways lead on from each event."""
-        return self._through.back.values(Floats(), self.tasks)
+        return self._back.values(Floats(), self.tasks)
 
     @cached_property
     def forth(self) -> NDArray[np.float64]:
         """How many ways lead to each event."""
-        return self._through.forth.values(Floats(), self.tasks)[self.turned]
+        return self._forth.values(Floats(), self.tasks)[self.turned]
