@@ -45,7 +45,7 @@ def test_a_group_comes_as_one_object() -> None:
         seen.append(engine)
 
     command(engine=o.EngineChoice.LOCAL, master=None, conf=["a=1"])
-    assert seen == [o.EngineOptions(o.EngineChoice.LOCAL, None, ["a=1"])]
+    assert seen == [o.EngineOptions(None, ["a=1"], o.EngineChoice.LOCAL)]
     assert seen[0].settings == {"a": "1"}
 
 

@@ -18,21 +18,12 @@ from trellis.cli.stream_run import EVERY
 
 ROWS = 20
 
-Place = Annotated[str, typer.Option("--archive", metavar="DIR", help="The directory of the archive.")]
+_FORMATS = "parquet, csv, tsv, json, orc, xes, or text for its words; without it the extensions of the files tell."
+Place = Annotated[str, o.flag("--archive", "The directory of the archive.", "DIR")]
 Paths = Annotated[list[str], typer.Argument(metavar="EVENTS", help="Files, directories or globs of events.")]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--input-format",
-        metavar="FORMAT",
-        help="parquet, csv, tsv, json, orc, xes, or text for its words; without it the extensions of the files tell.",
-        rich_help_panel="Events",
-    ),
-]
-Limit = Annotated[int, typer.Option("--limit", min=0, metavar="N", help="Print at most so many rows.")]
-
-
-Before = Annotated[str, typer.Option("--before", metavar="TIME", help="What ended before this time.")]
+InputFormat = Annotated[str | None, o.flag("--input-format", _FORMATS, "FORMAT", "Events")]
+Limit = Annotated[int, o.flag("--limit", "Print at most so many rows.", "N", min=0)]
+Before = Annotated[str, o.flag("--before", "What ended before this time.", "TIME")]
 
 
 class Starts(StrEnum):
@@ -118,10 +109,8 @@ def build(
     events: Paths,
     archive: Place,
     where: ArchiveEngine,
-    time: Annotated[
-        str, typer.Option("--time", metavar="COLUMN", help="The column of times; ts,seq for one that breaks ties.")
-    ],
-    type: Annotated[str, typer.Option("--type", metavar="COLUMN", help="The column of names.")],
+    time: Annotated[str, o.flag("--time", "The column of times; ts,seq for one that breaks ties.", "COLUMN")],
+    type: Annotated[str, o.flag("--type", "The column of names.", "COLUMN")],
     shape: ShapeOptions,
     input_format: InputFormat = None,
     time_format: o.TimeFormat = None,
@@ -183,7 +172,7 @@ def follow(
         check_apart(place, [directory])
     with progress(not json) as step:
         step("starting spark")
-    with started(spark.engine_options) as session:
+    with started(spark) as session:
         from trellis.engines.spark.archive.follow import ArchiveStream
         from trellis.engines.spark.sources.read_stream import read_stream
 
@@ -227,9 +216,7 @@ def drop(archive: Place, before: Before, json: o.Json = False) -> None:
 def coarsen(
     archive: Place,
     before: Before,
-    level: Annotated[
-        int, typer.Option("--level", min=1, metavar="G", help="The highest nodes that stand for their leaves.")
-    ],
+    level: Annotated[int, o.flag("--level", "The highest nodes that stand for their leaves.", "G", min=1)],
     json: o.Json = False,
 ) -> None:
     """Let nodes of the tree stand for the leaves of the oldest part, and give the space of their filters back."""
@@ -245,8 +232,8 @@ def find(
     pattern: o.QueryText,
     archive: Place,
     question: FindOptions,
-    exists: Annotated[bool, typer.Option("--exists", help="Only whether it happened: no, maybe or likely.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Read what may matter, and give exact results.")] = False,
+    exists: Annotated[bool, o.flag("--exists", "Only whether it happened: no, maybe or likely.")] = False,
+    exact: Annotated[bool, o.flag("--exact", "Read what may matter, and give exact results.")] = False,
     param: o.Params = None,
     limit: Limit = ROWS,
     json: o.Json = False,

@@ -75,7 +75,7 @@ def demo(
     with tempfile.TemporaryDirectory(prefix="trellis-demo-") as folder, warnings.catch_warnings():
         warnings.filterwarnings("ignore", TOLD)  # generated events meet by chance, and nothing tells their order
         paths = _sample_streams(folder)
-        with _engine(o.EngineOptions(engine, master), progress) as run:
+        with _engine(o.EngineOptions(master, engine=engine), progress) as run:
             out().print(f"A tour of Trellis on generated events, engine {engine}.\n")
             for number, stop in enumerate(STOPS, start=1):
                 _visit(number, stop, paths, run)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from trellis.cli.console import silence, with_details
-from trellis.cli.options import EngineChoice, EngineOptions, EventOptions
+from trellis.cli.options import EngineChoice, EngineOptions, EventOptions, SparkOptions
 from trellis.errors import UsageError
 from trellis.methods import Methods
 from trellis.plan.choice import JOIN
@@ -40,7 +40,7 @@ def chosen_engine(options: EngineOptions, events: EventOptions, methods: Methods
 
 
 @contextmanager
-def started(options: EngineOptions) -> Iterator[Any]:
+def started(options: SparkOptions) -> Iterator[Any]:
     """Give a Spark session, or None for the local engine; stop it in the end if it was started here.
 
     Raises
@@ -49,7 +49,7 @@ def started(options: EngineOptions) -> Iterator[Any]:
         After Ctrl-C, whatever Spark made of it.
     """
     settings = options.settings
-    if options.engine is EngineChoice.LOCAL:
+    if isinstance(options, EngineOptions) and options.engine is EngineChoice.LOCAL:
         if options.master is not None or settings:
             raise UsageError("--master and --conf are for Spark", "Leave them out, or use --engine spark.")
         with _without_pandas():

@@ -37,13 +37,12 @@ class Community(StrEnum):
 
 
 _COMMENT_FIELDS = "ts|comment|user|text|user name|replied comment|replied post"
-PostsFile = Annotated[str, typer.Option("--posts", metavar="FILE", help="Lines `ts|post|user|text|user name`.")]
-CommentsFile = Annotated[str, typer.Option("--comments", metavar="FILE", help=f"Lines `{_COMMENT_FIELDS}`.")]
-LikesFile = Annotated[str, typer.Option("--likes", metavar="FILE", help="Lines `ts|user|comment`.")]
-FriendshipsFile = Annotated[str, typer.Option("--friendships", metavar="FILE", help="Lines `ts|user|user`.")]
+PostsFile = Annotated[str, o.flag("--posts", "Lines `ts|post|user|text|user name`.", "FILE")]
+CommentsFile = Annotated[str, o.flag("--comments", f"Lines `{_COMMENT_FIELDS}`.", "FILE")]
+LikesFile = Annotated[str, o.flag("--likes", "Lines `ts|user|comment`.", "FILE")]
+FriendshipsFile = Annotated[str, o.flag("--friendships", "Lines `ts|user|user`.", "FILE")]
 Target = Annotated[
-    str | None,
-    typer.Option("--out", metavar="FILE", help="Write the lines to this file, wholly or not at all; else to stdout."),
+    str | None, o.flag("--out", "Write the lines to this file, wholly or not at all; else to stdout.", "FILE")
 ]
 
 
@@ -63,12 +62,12 @@ def posts(
     posts: PostsFile,
     comments: CommentsFile,
     show: o.ShowOptions,
-    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="How many posts are shown.")] = 3,
+    k: Annotated[int, o.flag("--k", "How many posts are shown.", "K", min=1)] = 3,
     changes: Annotated[
         Changes,
-        typer.Option(
+        o.flag(
             "--changes",
-            help="When a change is seen: at its instant, between events only when a post dies, or at events only.",
+            "When a change is seen: at its instant, between events only when a post dies, or at events only.",
         ),
     ] = Changes.EXACT,
     target: Target = None,
@@ -91,10 +90,10 @@ def communities(
     likes: LikesFile,
     friendships: FriendshipsFile,
     show: o.ShowOptions,
-    k: Annotated[int, typer.Option("--k", min=1, metavar="K", help="How many comments are shown.")],
-    d: Annotated[int, typer.Option("--d", min=0, metavar="SECONDS", help="For how long a comment takes part.")],
+    k: Annotated[int, o.flag("--k", "How many comments are shown.", "K", min=1)],
+    d: Annotated[int, o.flag("--d", "For how long a comment takes part.", "SECONDS", min=0)],
     community: Annotated[
-        Community, typer.Option("--community", help="All are friends of each other, or friends of friends too.")
+        Community, o.flag("--community", "All are friends of each other, or friends of friends too.")
     ] = Community.CLIQUE,
     target: Target = None,
     overwrite: o.Overwrite = False,

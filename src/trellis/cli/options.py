@@ -44,6 +44,12 @@ class OutputFormat(StrEnum):
 
 _EVENTS, _RUN, _OUTPUT = "Events", "How it runs", "Output"
 
+
+def flag(name: str, help: str, metavar: str | None = None, panel: str | None = None, **more: Any) -> Any:
+    """Return an option as Typer takes it from a type: of a parameter, or of a field that several groups have."""
+    return typer.Option(name, help=help, metavar=metavar, rich_help_panel=panel, **more)
+
+
 QueryText = Annotated[
     str, typer.Argument(metavar="QUERY", help="A file that holds the query, its text, or - for standard input.")
 ]
@@ -53,72 +59,26 @@ EventPaths = Annotated[
         metavar="EVENTS", help="Files, directories or globs of Parquet, CSV, JSON lines or ORC; - for standard input."
     ),
 ]
-EventId = Annotated[
-    str | None,
-    typer.Option(
-        "--event-id",
-        metavar="COLUMN",
-        help="The column of event ids; without it events are numbered, which costs a sort of them all.",
-        rich_help_panel=_EVENTS,
-    ),
-]
-TimeFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--time-format",
-        metavar="FORMAT",
-        help="The format of times that are text, such as dd.MM.yyyy HH:mm; without it ISO 8601 and yyyy/MM/dd HH:mm.",
-        rich_help_panel=_EVENTS,
-    ),
-]
-InputFormat = Annotated[
-    str | None,
-    typer.Option(
-        "--input-format",
-        metavar="FORMAT",
-        help="parquet, csv, tsv, json or orc; without it the extensions of the files tell.",
-        rich_help_panel=_EVENTS,
-    ),
-]
+_EVENT_ID = "The column of event ids; without it events are numbered, which costs a sort of them all."
+_TIME_FORMAT = "The format of times that are text, such as dd.MM.yyyy HH:mm; without it ISO 8601 and yyyy/MM/dd HH:mm."
+_FORMATS = "parquet, csv, tsv, json or orc; without it the extensions of the files tell."
+_ENGINE = "Run on Spark, or in this process; without it, in this process if the files are less than 64 MB together."
+_MASTER = "The Spark master: local[N], spark://HOST:PORT, sc://HOST; without it local[*]."
+_RAW_CSV = "In CSV, write texts as they are, even those that a spreadsheet takes for formulas."
+_PROGRESS = "Show on a terminal what is being done."
+EventId = Annotated[str | None, flag("--event-id", _EVENT_ID, "COLUMN", _EVENTS)]
+TimeFormat = Annotated[str | None, flag("--time-format", _TIME_FORMAT, "FORMAT", _EVENTS)]
+InputFormat = Annotated[str | None, flag("--input-format", _FORMATS, "FORMAT", _EVENTS)]
 Params = Annotated[
-    list[str] | None,
-    typer.Option("--param", metavar="NAME=VALUE", help="A value for a parameter of the query; may be repeated."),
+    list[str] | None, flag("--param", "A value for a parameter of the query; may be repeated.", "NAME=VALUE")
 ]
-EngineName = Annotated[
-    EngineChoice | None,
-    typer.Option(
-        "--engine",
-        help="Run on Spark, or in this process; without it, in this process if the files are less than 64 MB together.",
-        rich_help_panel=_RUN,
-    ),
-]
-Master = Annotated[
-    str | None,
-    typer.Option(
-        "--master",
-        metavar="URL",
-        help="The Spark master: local[N], spark://HOST:PORT, sc://HOST; without it local[*].",
-        rich_help_panel=_RUN,
-    ),
-]
-Format = Annotated[OutputFormat, typer.Option("--format", help="The format of the files.", rich_help_panel=_OUTPUT)]
-RawCsv = Annotated[
-    bool,
-    typer.Option(
-        "--raw-csv",
-        help="In CSV, write texts as they are, even those that a spreadsheet takes for formulas.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there already.", rich_help_panel=_OUTPUT)]
-ShowProgress = Annotated[
-    bool,
-    typer.Option("--progress/--no-progress", help="Show on a terminal what is being done.", rich_help_panel=_OUTPUT),
-]
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print one JSON object and nothing else.", rich_help_panel=_OUTPUT),
-]
+EngineName = Annotated[EngineChoice | None, flag("--engine", _ENGINE, panel=_RUN)]
+Master = Annotated[str | None, flag("--master", _MASTER, "URL", _RUN)]
+Format = Annotated[OutputFormat, flag("--format", "The format of the files.", panel=_OUTPUT)]
+RawCsv = Annotated[bool, flag("--raw-csv", _RAW_CSV, panel=_OUTPUT)]
+Overwrite = Annotated[bool, flag("--overwrite", "Replace what is there already.", panel=_OUTPUT)]
+ShowProgress = Annotated[bool, flag("--progress/--no-progress", _PROGRESS, panel=_OUTPUT)]
+Json = Annotated[bool, flag("--json", "Print one JSON object and nothing else.", panel=_OUTPUT)]
 
 
 # --- Groups of options, which commands take as one --------------------------------------------------------------
@@ -304,11 +264,10 @@ class MethodOptions:
 
 
 @dataclass(frozen=True)
-class EngineOptions:
-    """The options about where to run; without `engine` the events decide (`trellis.cli.engine.chosen_engine`)."""
+class SparkOptions:
+    """The options about Spark, for what runs nowhere else."""
 
     panel: ClassVar[str] = _RUN
-    engine: EngineName = None
     master: Master = None
     conf: list[str] | None = option(None, "A setting of Spark; may be repeated.", "KEY=VALUE")
 
@@ -319,17 +278,10 @@ class EngineOptions:
 
 
 @dataclass(frozen=True)
-class SparkOptions:
-    """The options about Spark, for what runs nowhere else."""
+class EngineOptions(SparkOptions):
+    """The options about where to run; without `engine` the events decide (`trellis.cli.engine.chosen_engine`)."""
 
-    panel: ClassVar[str] = _RUN
-    master: Master = None
-    conf: list[str] | None = option(None, "A setting of Spark; may be repeated.", "KEY=VALUE")
-
-    @property
-    def engine_options(self) -> EngineOptions:
-        """Where to run."""
-        return EngineOptions(EngineChoice.SPARK, self.master, self.conf)
+    engine: EngineName = None
 
 
 @dataclass(frozen=True)

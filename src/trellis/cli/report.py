@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from trellis.cli import options as o
 from trellis.cli.console import out, progress
 from trellis.cli.queries import read_query
 from trellis.cli.running import RunRequest, running
 
-ReportFile = Annotated[str, typer.Option("--out", metavar="FILE", help="The file to write, such as report.html.")]
+ReportFile = Annotated[str, o.flag("--out", "The file to write, such as report.html.", "FILE")]
 
 
 @dataclass(frozen=True)

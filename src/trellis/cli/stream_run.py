@@ -6,9 +6,10 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from trellis.cli import options as o
 from trellis.cli.console import ShownConsole, err, now_doing, out, print_warning, progress
@@ -17,6 +18,7 @@ from trellis.cli.engine import noticed_interrupts, started
 from trellis.cli.show import plural
 from trellis.cli.text_columns import text_columns
 from trellis.errors import TrellisError
+from trellis.limits import DEFAULT_MAX_TRENDS
 
 if TYPE_CHECKING:
     from trellis.api.query import Query
@@ -25,71 +27,140 @@ if TYPE_CHECKING:
 EVERY = 0.5  # seconds between two looks
 
 
+class Emit(StrEnum):
+    """When results are given."""
+
+    WATERMARK = "watermark"
+    EARLY = "early"
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """The options that only a stream has."""
+
+    panel: ClassVar[str] = "Stream"
+    out: str = o.option(..., "Where results go, with a log of what counts.", "DIR")
+    checkpoint: str = o.option(..., "Where the stream remembers how far it is.", "DIR")
+    watermark: str = o.option(
+        ..., "How far events may be late, such as '10 minutes'; a plain number where times are numbers.", "DURATION"
+    )
+    schema: str | None = o.option(
+        None,
+        "The columns of the events, 'ts TIMESTAMP, price DOUBLE'; without it the files that are there tell.",
+        "DDL",
+    )
+    available_now: bool = o.option(False, "Stop when all that is there has been read.")
+    flush: bool = o.option(False, "With --available-now: also give what only the end decides.")
+    late: bool = o.option(False, "Write late, bad and repeated events to _late, _bad and _repeated.")
+    max_ahead: str = o.option(
+        "1 day", "An event so far ahead of the clock does not move the watermark; 'none' for no such guard.", "DURATION"
+    )
+    files_a_batch: int | None = o.option(None, "Read at most so many files at once.", "N", min=1)
+    emit: Emit = o.option(
+        Emit.WATERMARK,
+        "early: results of fixed sequences and of REPORT any come with their last event, and have no rank.",
+    )
+    timeouts: bool = o.option(False, "Write partial matches that ran out of time to _timeouts.")
+    control: str | None = o.option(
+        None,
+        "A directory of query files, NAME.tq, and of parameters, NAME.json, that is watched: queries are added, "
+        "stopped and changed while the stream runs.",
+        "DIR",
+    )
+    metrics: str | None = o.option(
+        None, "Serve a page and metrics for Prometheus at this port of 127.0.0.1, or at HOST:PORT.", "PORT"
+    )
+    json_log: bool = o.option(False, "Write a line of JSON to stderr for each batch.")
+    max_trends: int = o.option(
+        DEFAULT_MAX_TRENDS,
+        "A window and partition with more results is counted in _windows and not listed.",
+        "N",
+        rich_help_panel="How it runs",
+        min=0,
+    )
+    format: o.Format = o.OutputFormat.PARQUET
+    raw_csv: o.RawCsv = False
+
+    @property
+    def guard(self) -> str | None:
+        """How far ahead of the clock an event may be."""
+        return None if self.max_ahead.lower() == "none" else self.max_ahead
+
+
+@dataclass(frozen=True)
+class StreamColumns(o.ColumnOptions):
+    """The options about the columns of a stream's events."""
+
+    event_id: str | None = o.option(None, "The column of event ids; a stream needs one.", "COLUMN")
+    on_bad_rows: o.BadRows = o.option(
+        o.BadRows.ERROR,
+        "Whether events of the same id in one window stop the stream, or the first is kept. Events without a "
+        "readable time or id are counted and left out in any case.",
+    )
+
+
 @dataclass(frozen=True)
 class StreamRequest:
-    """The queries of a stream, its input and its options."""
+    """The queries of a stream, the directory of its events, and its options."""
 
     queries: dict[str, Query]
     directory: str
-    schema: str | None
-    files_a_batch: int | None
-    options: dict[str, Any]
-    events: dict[str, Any]
-    time_format: str | None
-    input_format: str | None
-    metrics: str | None = None
-    json_log: bool = False
-    control: str | None = None
-
-    @property
-    def time_column(self) -> str | None:
-        """The column of times."""
-        named = self.events["time"]
-        return None if named is None else str(named[0])
+    options: StreamOptions
+    columns: StreamColumns
+    meaning: o.QueryOptions
 
 
-def run_stream(request: StreamRequest, engine: o.EngineOptions, shown: o.ShowOptions) -> None:
+def run_stream(request: StreamRequest, spark: o.SparkOptions, shown: o.ShowOptions) -> None:
     """Run a stream until it ends or is asked to stop."""
     begun = perf_counter()
-    control = None if request.control is None else ControlDirectory(Path(request.control))
+    options, columns, params = request.options, request.columns, request.meaning.params
+    mode = request.meaning.report_mode
+    control = None if options.control is None else ControlDirectory(Path(options.control))
     queries = dict(request.queries)
     if control is not None:
         queries |= control.read(queries)
     for name, query in queries.items():
         try:
-            query.plan(None, request.events["params"], request.events["report_mode"])  # before anything is started
+            query.plan(None, params, mode)  # before anything is started
         except TrellisError as mistake:
             if len(queries) == 1:
                 raise
             mistake.what = f"in the query `{name}`: {mistake.what}"
             raise
-    _check_free(request, queries)
+    _check_free(options, queries)
     with progress(shown.shows_progress) as step:
         step("starting spark")
-    with started(engine) as session:
+    with started(spark) as session:
         from trellis.engines.options import RunOptions
         from trellis.engines.spark.sources.read_stream import read_stream
         from trellis.engines.spark.stream.checkpoint import Checkpoint
         from trellis.engines.spark.stream.running import Options, Stream
 
         now_doing("looking at the files of the stream")
-        texts = {name for query in queries.values() for name in text_columns(query.syntax, request.events["params"])}
+        texts = {name for query in queries.values() for name in text_columns(query.syntax, params)}
         frame = read_stream(
-            session, request.directory, schema=request.schema, input_format=request.input_format, text_columns=texts,
-            time=request.time_column, time_format=request.time_format, files_a_batch=request.files_a_batch,
-            known=Checkpoint.at(request.options["checkpoint"]).columns,
+            session, request.directory, schema=options.schema, input_format=columns.input_format, text_columns=texts,
+            time=columns.time_column, time_format=columns.time_format, files_a_batch=options.files_a_batch,
+            known=Checkpoint.at(options.checkpoint).columns,
         )  # fmt: skip
-        options = Options(**request.options, file_columns=tuple(frame.columns), controlled=control is not None)
-        run = RunOptions.of(**request.events)
+        settings = Options(
+            options.out, options.checkpoint, options.watermark, str(options.format), options.available_now,
+            options.flush, options.late, options.guard, options.raw_csv, str(options.emit), options.timeouts,
+            controlled=control is not None, file_columns=tuple(frame.columns),
+        )  # fmt: skip
+        run = RunOptions.of(
+            columns.time_columns, type=columns.type, event_id=columns.event_id, params=params, report_mode=mode,
+            max_trends=options.max_trends, on_bad_rows=str(columns.on_bad_rows),
+        )  # fmt: skip
 
         def made(some: dict[str, Query]) -> Stream:
-            return Stream(session, some, frame, options, run)
+            return Stream(session, some, frame, settings, run)
 
-        running = _Running(made, queries, request.queries, control, Path(request.options["out"]))
+        running = _Running(made, queries, request.queries, control, Path(options.out))
         now_doing("running the stream")
         with noticed_interrupts(at_once=False) as stop:
             running.stream.start()
-            with _served(running, request.metrics), _watched(running, shown, request.json_log) as look:
+            with _served(running, options.metrics), _watched(running, shown, options.json_log) as look:
                 has_warned = False
                 while not stop.is_set() and not running.stream.wait(EVERY):
                     look()
@@ -100,7 +171,7 @@ def run_stream(request: StreamRequest, engine: o.EngineOptions, shown: o.ShowOpt
                     running.stream.stop()
                 else:
                     has_warned = has_warned or _warn_of_stuck_clock(running.stream)
-                    if request.options["flush"]:
+                    if options.flush:
                         now_doing("deciding what only the end decides")
                         running.stream.flush()
                 look()
@@ -143,13 +214,13 @@ class _Running:
             err().print(line)
 
 
-def _check_free(request: StreamRequest, queries: dict[str, Query]) -> None:
+def _check_free(options: StreamOptions, queries: dict[str, Query]) -> None:
     """Refuse places that another process has at work; the stream itself makes sure of that when it starts."""
     from trellis.streams.lock import check_free
     from trellis.streams.stream_output import LOG
 
-    check_free(Path(request.options["checkpoint"]), f"the checkpoint {request.options['checkpoint']}")
-    for output in (Path(request.options["out"], name) for name in ("", *queries)):
+    check_free(Path(options.checkpoint), f"the checkpoint {options.checkpoint}")
+    for output in (Path(options.out, name) for name in ("", *queries)):
         check_free(output / LOG, f"the output {output}")
 
 

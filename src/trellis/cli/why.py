@@ -34,7 +34,7 @@ def why(
     """Say why events are not a result: the condition that failed, on which values, and what was needed."""
     from trellis.api.why_not import why_not
 
-    where = o.EngineOptions(o.EngineChoice.LOCAL)
+    where = o.EngineOptions(engine=o.EngineChoice.LOCAL)
     request = RunRequest(read_query(query), events, where, meaning.params, meaning.report_mode)
     wanted = o.pairs("--partition", why.partition) or None
     with progress(show.shows_progress) as step, running(request, step) as trends:
