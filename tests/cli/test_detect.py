@@ -159,7 +159,7 @@ def test_bad_rows_are_dropped_and_counted_if_asked(tmp_path: Path) -> None:
     assert_mistake(run_local("detect", RISING, file), "1 row has no readable time", "--on-bad-rows drop")
     told = json.loads(run_local("detect", RISING, file, "--on-bad-rows", "drop", "--json").out)
     assert (told["events"], told["dropped"], told["results"]) == (3, 1, "1")
-    assert "(1 bad ones dropped)" in run_local("detect", RISING, file, "--on-bad-rows", "drop").out
+    assert "(1 dropped as bad)" in run_local("detect", RISING, file, "--on-bad-rows", "drop").out
 
 
 def test_several_tables_by_type(prices: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def trellis(folder: Path, *arguments: str) -> Done:
     return Done(result.returncode, result.stdout, result.stderr)
 
 
-NOTHING_ALIKE = "There is no file prices.csv.\nThe folder . holds no file with a similar name.\n"
+NOTHING_ALIKE = "There is no file prices.csv.\nNo file in the working directory has a similar name.\n"
 MISTAKES = {
     "a missing file": ("prices.csv", None, (), NOTHING_ALIKE),
     "an empty file": (
@@ -38,7 +38,8 @@ MISTAKES = {
     ),
     "a header alone": (
         "header.csv", "ts,price\n", (),
-        "header.csv has a header but no events.\nCheck that nothing was lost on the way.\n",
+        "header.csv has a header but no events.\n"
+        "If there were none, write Parquet: an empty file of it gives an empty result.\n",
     ),
     "too few fields": (
         "short.csv", "ts,price\n1,2\n3\n", (),

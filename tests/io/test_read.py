@@ -17,7 +17,9 @@ from trellis.io.read import read_table
 
 INT, DOUBLE, TEXT = pa.int64(), pa.float64(), pa.string()
 NEW_YEAR = datetime.datetime(2024, 1, 1)
-SAME_COLUMNS = "All files of one table must have the same columns."
+SAME_COLUMNS = (
+    "All files of one table must have the same columns: add it, or give a data frame that you have read yourself."
+)
 ROWS = "The header is row 1; empty lines are not counted."
 ONE_PER_LINE = "Write one JSON object per line."
 

@@ -89,7 +89,7 @@ EXTENSIONS = (
     ("paths", "sentence"),
     [
         (["d/aa.csv"], "There is no file d/aa.csv.\nDid you mean `a.csv`?"),
-        (["d/zzz"], "There is no file d/zzz.\nThe folder d holds no file with a similar name."),
+        (["d/zzz"], "There is no file d/zzz.\nNo file in the folder d has a similar name."),
         (["no/a.csv"], "There is no file no/a.csv.\nThe folder no does not exist or cannot be read."),
         (["d/*.orc"], f"No files match d/*.orc.\n{HIDDEN}"),
         (

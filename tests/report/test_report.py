@@ -177,7 +177,7 @@ def test_ten_thousand_trends_open_soon(tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     page.write_text(driven(text, DRIVER.replace("LENGTH", str(length)).replace("WANTED", "4,999")))
     said, console = browse(page)
-    assert said[0].startswith("10000 of 10000 trends, page 1 of 200")
+    assert said[0].startswith("10,000 of 10,000 trends, page 1 of 200")
     assert said[-1] == "true"
     assert console == ""
 

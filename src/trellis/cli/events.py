@@ -75,7 +75,9 @@ def _read(files: _Files, events: EventOptions, texts: set[str], paths: list[str]
         table = read(time=time, time_format=events.time_format)
     if _is_csv(paths, events.input_format) and files.is_empty(table):
         named = f"{paths[0]} has a header" if len(paths) == 1 else "the files have headers"
-        raise DataError(f"{named} but no events.", "Check that nothing was lost on the way.")
+        raise DataError(
+            f"{named} but no events.", "If there were none, write Parquet: an empty file of it gives an empty result."
+        )
     return table
 
 

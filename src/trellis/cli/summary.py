@@ -49,7 +49,7 @@ class Summary:
         """Print the summary as lines."""
         dropped = self.statistics.get("dropped", 0)
         facts = {
-            "events": number(self.statistics["events"]) + (f" ({number(dropped)} bad ones dropped)" if dropped else ""),
+            "events": number(self.statistics["events"]) + (f" ({number(dropped)} dropped as bad)" if dropped else ""),
             "windows": number(self.statistics["windows"]),
             "partitions": number(self.statistics["partitions"]),
             "results": all_digits(self.results),

@@ -112,7 +112,11 @@ class OutputTarget(os.PathLike[str]):
         for _ in range(_ATTEMPTS):
             with suppress(FileNotFoundError):  # one that ends may just have removed the directory
                 return self._lock_once()
-        raise DataError(f"the output `{self.path}` cannot be locked: others write it again and again")
+        raise DataError(
+            f"the output `{self.path}` cannot be locked: no directory can be made beside it, or other runs keep "
+            "removing it",
+            "Choose another place.",
+        )
 
     def _lock_once(self) -> Lock:
         self.target.parent.mkdir(parents=True, exist_ok=True)

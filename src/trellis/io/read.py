@@ -131,7 +131,9 @@ def common_names(names: Sequence[str], others: Sequence[str]) -> list[str]:
 
 
 def _check_same_names(first: Source, names: Collection[str], other: Source, others: Collection[str]) -> None:
-    hint = "All files of one table must have the same columns."
+    hint = (
+        "All files of one table must have the same columns: add it, or give a data frame that you have read yourself."
+    )
     for name in names:
         if name not in others:
             raise DataError(f"{other.path} has no column `{name}`, which {first.path} has.", hint)

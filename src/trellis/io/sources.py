@@ -271,8 +271,12 @@ def _missing(path: Path) -> DataError:
         neighbours = os.listdir(path.parent)
     except OSError:
         return DataError(f"There is no file {path}.", f"The folder {path.parent} does not exist or cannot be read.")
-    otherwise = f"The folder {path.parent} holds no file with a similar name."
+    otherwise = f"No file in {_folder(path)} has a similar name."
     return DataError(f"There is no file {path}.", did_you_mean(path.name, neighbours, otherwise))
+
+
+def _folder(path: Path) -> str:
+    return "the working directory" if path.parent == Path() else f"the folder {path.parent}"
 
 
 def _source(path: Path, forced: str | None, root: Path | None) -> Source:

@@ -27,6 +27,7 @@ const byId = name => document.getElementById(name);
 const make = (name, text) => { const node = document.createElement(name);
   if (text !== undefined) node.textContent = text;
   return node; };
+const grouped = number => number.toLocaleString('en');
 let shown = data.rows.map((_, i) => i), page = 0, column = -1, down = false;
 const SIZE = 50;
 function cells(row) { return data.columns.map(c => row[c]); }
@@ -38,8 +39,8 @@ function draw() {
     line.addEventListener('click', () => choose(i, line));
     body.append(line);
   }
-  byId('found').textContent = shown.length + ' of ' + data.rows.length + ' trends, page ' + (page + 1) + ' of ' +
-    Math.max(1, Math.ceil(shown.length / SIZE));
+  byId('found').textContent = grouped(shown.length) + ' of ' + grouped(data.rows.length) + ' trends, page ' +
+    grouped(page + 1) + ' of ' + grouped(Math.max(1, Math.ceil(shown.length / SIZE)));
 }
 function search() {
   const wanted = byId('search').value.toLowerCase();
@@ -112,7 +113,7 @@ def page_text(title: str, parts: list[str], data: dict[str, Any]) -> str:
 <title>{escape(title)}</title><style>{STYLE}</style></head><body>
 {"".join(parts)}
 <h2>Trends</h2>
-<p><input id="search" type="search" placeholder="search"> <button id="before">before</button>
+<p><input id="search" type="search" placeholder="search"> <button id="before">previous</button>
 <button id="next">next</button> <span id="found"></span></p>
 <div class="wide"><table><thead><tr id="head"></tr></thead><tbody id="rows"></tbody></table></div>
 <div id="chosen" hidden><h2>The chosen trend</h2>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil, log10
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,8 @@ from trellis.results.trend import Trend
 
 KINDS = ("timeline", "graph", "counts", "through", "funnel")
 FEW = 5  # trends that are drawn unless others are chosen
+FLOOR = -0.3  # the logarithm from which bars of counts rise
+MOST_TICKS, LONG = 8, 7  # of an axis of logarithms; and the power of ten from which on it is written as one
 __all__ = ["benchmark", "counts", "funnel", "graph", "history", "plan", "plot_results", "through", "timeline"]
 
 
@@ -96,7 +99,7 @@ def timeline(results: Any, trends: Any = None, y: str | None = None) -> Any:
         )
     for begin, end in dict.fromkeys(trend.window for trend in drawn if trend.window is not None):
         figure.add_vrect(x0=begin, x1=end, fillcolor=BAND, line_width=0, layer="below")
-    where = ", ".join(f"{n} {value_text(v)}" for n, v in drawn[0].partition.items())
+    where = ", ".join(f"{n} = {value_text(v)}" for n, v in drawn[0].partition.items())
     return styled(figure, " · ".join(filter(None, [pattern_text(results.plan.bound.pattern), where])), time, name)
 
 
@@ -178,8 +181,6 @@ def _circle(names: list[Any]) -> dict[Any, tuple[float, float]]:
 
 def counts(results: Any) -> Any:
     """Return the number of results by window and partition: a heat map, or bars; the scale is logarithmic."""
-    from math import log10
-
     go = plotly()
     rows = results.counts().to_arrow()
     whole = exact_values(rows, "count")
@@ -189,8 +190,10 @@ def counts(results: Any) -> Any:
     labels = [", ".join(map(value_text, row)) or "all" for row in _rows(rows, names)]
     title = f"{number(sum(whole))} results"
     if "window_start" not in rows.column_names:
-        figure = go.Figure(go.Bar(x=labels, y=heights, text=texts, marker_color=COLOURS[0]))
-        return styled(figure, title, ", ".join(names), "results, power of ten")
+        tall = [height - FLOOR for height in heights]  # a single result has a bar, too
+        figure = go.Figure(go.Bar(x=labels, y=tall, base=FLOOR, text=texts, marker_color=COLOURS[0]))
+        figure.update_yaxes(**_powers(heights))
+        return styled(figure, title, ", ".join(names), "results")
     windows = python_values(rows["window_start"])
     figure = go.Figure(
         go.Heatmap(
@@ -200,10 +203,17 @@ def counts(results: Any) -> Any:
             text=texts,
             hovertemplate="%{x}<br>%{y}<br>%{text}<extra></extra>",
             colorscale="Cividis",
-            colorbar={"title": "power of ten"},
+            colorbar={"title": "results", **_powers(heights)},
         )
     )
     return styled(figure, title, "window", ", ".join(names))
+
+
+def _powers(heights: list[float]) -> dict[str, list[Any]]:
+    """Return the ticks of an axis of logarithms: the numbers that they stand for."""
+    top = ceil(max(heights, default=0.0))
+    powers = range(0, top + 1, max(1, ceil(top / MOST_TICKS)))
+    return {"tickvals": [*powers], "ticktext": [number(10**p) if p < LONG else f"10<sup>{p:,}</sup>" for p in powers]}
 
 
 def _rows(rows: pa.Table, names: list[str]) -> list[tuple[Any, ...]]:

@@ -153,11 +153,14 @@ def through(
             customdata=[count if count < EXACT else str(count) for count in found.counts],
             hovertemplate="%{text}<extra></extra>",
             marker={
-                "color": shares, "colorscale": "Cividis", "cmin": 0, "colorbar": {"title": "share"},
+                "color": shares, "colorscale": "Cividis", "cmin": 0,
+                "colorbar": {"title": "share", "tickformat": ".3~p"},
                 "size": [6 + (LARGEST - 6) * (share / max(shares)) ** 0.5 for share in shares],
             },
         )
     )  # fmt: skip
     sample = "" if found.looked_at == found.total else f", by a sample of {number(found.looked_at)}"
-    where = "".join(f"{n} {value_text(v)}, " for n, v in values.items())
-    return styled(figure, f"{where}trends through each event, of {number(found.total)}{sample}", time, name)
+    where = "".join(f"{n} = {value_text(v)}: " for n, v in values.items())
+    return styled(
+        figure, f"{where}share of {number(found.total)} trends that pass through each event{sample}", time, name
+    )

@@ -46,7 +46,8 @@ class StreamOutput:
         """Refuse to begin with an output that has results of a stream already."""
         if not self.log.is_empty():
             raise UsageError(
-                f"{self.directory} is the output of another stream", "Name another one, or the checkpoint of that."
+                f"{self.directory} is the output of another stream",
+                "Name another directory, or the checkpoint that belongs to it.",
             )
 
     def check_known(self, checkpoint: Path, identity: str | None) -> None:

@@ -114,6 +114,39 @@ def test_a_fresh_session_is_quiet_and_takes_the_users_settings() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "to stderr\n")
 
 
+KILLED = """
+from pathlib import Path
+import sys
+from pyspark import SparkContext
+from trellis.engines.spark.session.failures import in_driver
+from trellis.engines.spark.session.session import get_session, stop_session
+from trellis.engines.spark.sources.read import read
+from trellis.errors import TrellisError
+
+session = get_session("local[1]", {"spark.driver.memory": "512m"})
+Path("a.csv").write_text("ts,x\\n1,2\\n")
+SparkContext._gateway.proc.terminate()  # as systemd does, which signals all processes of a service
+try:
+    with in_driver():
+        while True:
+            read(session, "a.csv").count()
+except TrellisError as problem:
+    print(problem.what)
+stop_session(session)
+"""
+
+
+@pytest.mark.slow
+def test_a_jvm_that_is_ended_from_outside_is_told_as_such(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in {
+        "Spark's JVM has ended (code 143) in the middle of the work\n",
+        "Spark's JVM was killed (signal 15) in the middle of the work\n",
+    }
+
+
 def test_a_session_that_does_not_start_says_why() -> None:
     script = SCRIPT.replace('"512m"', '"much"')
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=False)

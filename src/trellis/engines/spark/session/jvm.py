@@ -44,12 +44,6 @@ def _is_cut_off(problem: BaseException) -> bool:
     return isinstance(problem, _CUT_OFF)
 
 
-def has_ended() -> bool:
-    """Tell whether the JVM that this process started is gone."""
-    process = _process()
-    return process is not None and process.poll() is not None
-
-
 def _process() -> subprocess.Popen[bytes] | None:
     from pyspark import SparkContext
 

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkException, PySparkImportError
 from pyspark.sql import SparkSession
 
 from trellis.caches import COMPILED, compiled_directory, temporary_directory
-from trellis.engines.spark.session.jvm import has_ended
+from trellis.engines.spark.session.jvm import exit_code
 from trellis.engines.spark.session.masters import check_master
 from trellis.errors import UsageError
 
@@ -91,8 +91,8 @@ def stop_session(session: SparkSession) -> None:
         _ours.remove(session)
         try:
             session.stop()
-        except (Py4JError, OSError):
-            if not has_ended():
+        except (Py4JError, OSError) as problem:
+            if exit_code(problem) is None:
                 raise
 
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_type
 
+from trellis.engines.spark.session.jvm import exit_code
 from trellis.engines.spark.session.raised import SPARK_ERRORS
 from trellis.engines.spark.sources.schema import parse_times
 from trellis.errors import DataError
@@ -125,6 +126,8 @@ def explained(job: FileJob) -> Iterator[None]:
         with unlogged():
             yield
     except SPARK_ERRORS as error:
+        if exit_code(error) is not None:
+            raise  # nothing is wrong with the files
         raise explanation(job, first_line(error)) from None
 
 
