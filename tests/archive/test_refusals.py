@@ -12,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import trellis
 from trellis.archive import Answer, Archive, store
 from trellis.archive.reading import EventFiles
 from trellis.archive.sizing import size_filters
 from trellis.archive.store import names_file
-from trellis.errors import DataError, TrellisError, UsageError
+from trellis.errors import DataError, QuerySyntaxError, TrellisError, UsageError
 
 PAIR = "PATTERN SEQ(A a, B b)"
 RISING = PAIR + " WHERE a.x <= b.x"  # reads a column that lies in Parquet only
@@ -33,6 +34,14 @@ def flip(path: Path, byte: int, bit: int = 3) -> None:
     changed = bytearray(path.read_bytes())
     changed[byte] ^= 1 << bit
     path.write_bytes(changed)
+
+
+def test_a_question_is_a_text_or_a_query(archive: Archive) -> None:
+    assert archive.exists(trellis.query(PAIR)) == archive.exists(PAIR)
+    found = archive.find(trellis.query(PAIR), exact=True)
+    assert found.trends.count() == 10
+    with pytest.raises(QuerySyntaxError, match="a query begins with PATTERN"):
+        archive.find(None)
 
 
 # --- Damage -----------------------------------------------------------------------------------------------------

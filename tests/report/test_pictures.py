@@ -154,6 +154,27 @@ def test_an_unknown_picture() -> None:
     assert str(problem.value) == "there is no picture `timelime`\nDid you mean `timeline`?"
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "said"),
+    [
+        (
+            "graph",
+            {},
+            "the picture `graph` needs source and target\nWrite plot('graph', source=COLUMN, target=COLUMN).",
+        ),
+        ("graph", {"source": "id", "target": "id", "lable": "g"}, "no option `lable`\nDid you mean `label`?"),
+        ("timeline", {"partition": {"g": 1}}, "no option `partition`\nIts options are trends, y."),
+        ("timeline", {"trends": [0, 1]}, "trends are not trends\nTake them from results"),
+        ("through", {"partition": "x"}, "partition is 'x'\nGive its values by name"),
+        ("counts", {"y": "x"}, "the picture `counts` has no option `y`"),
+    ],
+)
+def test_options_that_a_picture_does_not_have(kind: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(trellis.UsageError) as problem:
+        RISING.detect(PRICES, event_id="id").plot(kind, **options)
+    assert said in str(problem.value)
+
+
 def test_without_plotly_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = importlib.util.find_spec
 

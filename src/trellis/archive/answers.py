@@ -166,27 +166,29 @@ class Answerer:
 
     # --- Questions --------------------------------------------------------------------------------------------
 
-    def text(self, pattern: str, params: Mapping[str, Any] | None) -> Text:
-        """Bind and compile a text; the last few are remembered."""
+    def text(self, pattern: object, params: Mapping[str, Any] | None) -> Text:
+        """Bind and compile a text, or a query's; the last few are remembered."""
+        written = str(pattern)
 
         def compiled() -> Text:
-            bound = bind(parse(pattern), pattern, self.schema, params, None)
+            bound = bind(parse(written), written, self.schema, params, None)
             types = {variable.name: variable.type for variable in bound.variables}
             automaton = build_automaton(bound.pattern)
             sequences = tuple(step_sequences_of(automaton, wanted_names(bound)))
             return Text(bound, sequences, is_plain(automaton.root, types))
 
-        return _remembered(self._texts, (pattern, repr(params)), compiled)
+        return _remembered(self._texts, (written, repr(params)), compiled)
 
-    def prepared(self, pattern: str, params: Mapping[str, Any] | None) -> Any:
+    def prepared(self, pattern: object, params: Mapping[str, Any] | None) -> Any:
         """Return a query that is bound to the events of exact answers; the last few are remembered."""
+        written = str(pattern)
         manifest = self.manifest
         made = partial(
-            provided("local engine").prepare, pattern, schema_with_ids(manifest),
+            provided("local engine").prepare, written, schema_with_ids(manifest),
             time=(manifest.time, *manifest.tie_breakers), type=manifest.type, event_id=manifest.event_id or POSITION,
             params=params,
         )  # fmt: skip
-        return _remembered(self._prepared, (pattern, repr(params)), made)
+        return _remembered(self._prepared, (written, repr(params)), made)
 
     def search(self, text: Text, options: QuestionOptions) -> LeafSearch:
         """Return the search for the answers of a text in the leaves, or in blocks of them."""

@@ -226,7 +226,7 @@ class Archive(ArchiveReader):
 
     # --- Questions --------------------------------------------------------------------------------------------
 
-    def exists(self, pattern: str, *, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
+    def exists(self, pattern: object, *, params: Mapping[str, Any] | None = None, **options: Any) -> Answer:
         """Return whether a pattern happened: `no`, which is certain, `maybe` or `likely`; options as in `find`."""
         known = [each.name for each in fields(QuestionOptions)]
         for name in options:
@@ -237,8 +237,9 @@ class Archive(ArchiveReader):
         return self._answer(lambda now: now.answerer.exists(now.answerer.text(pattern, params), given))
 
     def find(
-        self, pattern: str, *, policy: str | None = None, same_leaf: str = "maybe", begin: Any = None, end: Any = None,
-        first: int | None = None, last: int | None = None, within_events: int | None = None, level: int = 0,
+        self, pattern: object, *, policy: str | None = None, same_leaf: str = "maybe",
+        begin: Any = None, end: Any = None, first: int | None = None, last: int | None = None,
+        within_events: int | None = None, level: int = 0,
         starts: str = "every", pairs: bool = False, minimal: bool = False, limit: int | None = None,
         algorithm: str = "auto", exact: bool = False, params: Mapping[str, Any] | None = None,
     ) -> pa.Table | Exact:  # fmt: skip
@@ -247,7 +248,7 @@ class Archive(ArchiveReader):
         Parameters
         ----------
         pattern
-            A query, whose variables have types.
+            A query or its text, whose variables have types.
         policy
             Overrides SELECT: `skip-till-any`, `skip-till-next`, `contiguous` or `adjacent-leaves`.
         same_leaf
@@ -290,7 +291,7 @@ class Archive(ArchiveReader):
             )
         return self._answer(lambda snapshot: _exact(snapshot, pattern, params))
 
-    def plot(self, pattern: str, *, exact: bool = False, **options: Any) -> Any:
+    def plot(self, pattern: object, *, exact: bool = False, **options: Any) -> Any:
         """Return a picture of where a pattern may have happened, from large blocks down to leaves.
 
         Parameters
@@ -310,7 +311,7 @@ class Archive(ArchiveReader):
         return provided("pictures").history(self, pattern, exact, **options)
 
 
-def _exact(snapshot: ArchiveSnapshot, pattern: str, params: Mapping[str, Any] | None) -> Exact:
+def _exact(snapshot: ArchiveSnapshot, pattern: object, params: Mapping[str, Any] | None) -> Exact:
     manifest, answerer = snapshot.manifest, snapshot.answerer
     wanted = needed(answerer, answerer.text(pattern, params))
     entries = answerer.contents.entries

@@ -19,7 +19,7 @@ def levels_of(leaves: int, fan_out: int) -> list[int]:
     return list(range(0, top + 1, step))
 
 
-def history(archive: Any, pattern: str, exact: bool = False, **options: Any) -> Any:
+def history(archive: Any, pattern: object, exact: bool = False, **options: Any) -> Any:
     """Return where a pattern may have happened: a row of bars for each level, and what happened exactly.
 
     Parameters

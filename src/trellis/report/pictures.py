@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from inspect import Parameter, signature
 from math import ceil, log10
 from typing import Any
 
@@ -47,7 +49,21 @@ def plot_results(results: Any, kind: str = "timeline", **options: Any) -> Any:
     if kind not in makers:
         hint = did_you_mean(kind, KINDS, f"Pictures are {', '.join(KINDS)}.")
         raise UsageError(f"there is no picture `{kind}`", hint)
+    _check_options(kind, list(signature(makers[kind]).parameters.values())[1:], options)
     return makers[kind](results, **options)
+
+
+def _check_options(kind: str, known: list[Parameter], given: Collection[str]) -> None:
+    """Refuse options that a picture does not have, and the lack of those that it needs."""
+    names = [one.name for one in known]
+    for name in given:
+        if name not in names:
+            others = f"Its options are {', '.join(names)}." if names else None
+            raise UsageError(f"the picture `{kind}` has no option `{name}`", did_you_mean(name, names, others))
+    missing = [one.name for one in known if one.default is one.empty and one.name not in given]
+    if missing:
+        example = ", ".join(f"{name}=COLUMN" for name in missing)
+        raise UsageError(f"the picture `{kind}` needs {' and '.join(missing)}", f"Write plot('{kind}', {example}).")
 
 
 # --- Trends over time -------------------------------------------------------------------------------------------
@@ -108,7 +124,9 @@ def _drawn(results: Any, trends: Any) -> list[Trend]:
     if trends is None:
         first = list(results[:FEW])
         return [trend for trend in first if str(trend.partition) == str(first[0].partition)]
-    given = [trends] if isinstance(trends, Trend) else list(trends)
+    given = list(trends) if isinstance(trends, Iterable) and not isinstance(trends, Trend) else [trends]
+    if not all(isinstance(trend, Trend) for trend in given):
+        raise UsageError("trends are not trends", "Take them from results: trends=[results[0], results[7]].")
     if len({str(trend.partition) for trend in given}) > 1:
         raise UsageError("the trends of a timeline are of one partition", "Choose those of one, or draw each alone.")
     return given

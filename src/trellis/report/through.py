@@ -61,6 +61,8 @@ def passing(results: Any, partition: Mapping[str, Any] | None, most: int) -> Pas
     rows = lead_rows(counts.select(lead)) if lead else [{}] * counts.num_rows
     shown = [dict(zip(names, row, strict=True)) for row in zip(*(python_values(counts[n]) for n in names), strict=True)]
     shown = shown or [{}] * len(rows)
+    if partition is not None and not isinstance(partition, Mapping):
+        raise UsageError(f"partition is {partition!r}", "Give its values by name: partition={'account': 'A'}.")
     wanted = shown[0] if partition is None else dict(partition)
     for name in wanted:
         if name not in names:
