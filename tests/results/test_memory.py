@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from trellis.errors import MemoryExhausted
-from trellis.results.table import collected, pandas_frame
+from trellis.results.table import collected, pandas_frame, polars_frame
 
 SCHEMA = pa.schema([("rank", pa.int64()), ("events", pa.list_(pa.int64()))])
 
@@ -44,3 +44,19 @@ def test_a_pandas_frame_that_does_not_fit_is_refused() -> None:
         pandas_frame(table, lambda: 100_000_000)
     assert len(pandas_frame(table, lambda: 200_000_000)) == rows
     assert len(pandas_frame(table.slice(0, 10), lambda: 0)) == 10
+
+
+def test_values_of_lists_count_for_a_pandas_frame() -> None:
+    values = pa.nulls(18_000_000, pa.int64())
+    offsets = pa.array([0, 9_000_000, 18_000_000], pa.int32())
+    table = pa.table({"events": pa.ListArray.from_arrays(offsets, values)})
+    with pytest.raises(MemoryExhausted, match=r"a pandas frame of 2 rows needs 0\.1 GB"):
+        pandas_frame(table, lambda: 140_000_000)
+    assert len(pandas_frame(table, lambda: 150_000_000)) == 2
+
+
+def test_a_polars_frame_copies_no_batch() -> None:
+    table = pa.Table.from_batches([batch(3)] * 4)
+    frame = polars_frame(table)
+    assert frame.n_chunks() == 4
+    assert frame.rows() == [tuple(row.values()) for row in table.to_pylist()]

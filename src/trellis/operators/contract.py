@@ -126,8 +126,6 @@ class QueryOperator(ABC):
         How many threads may count.
     """
 
-    lists_at_once = False  # whether several threads may list different ranks at the same time, once it is prepared
-
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         self.plan, self.events, self.threads = plan, events, threads
 
@@ -229,6 +227,10 @@ class QueryOperator(ABC):
     def prepare(self) -> None:
         """Build all that listing needs, before copies of this are pickled and given to others."""
         _ = self.counts
+
+    def lists_at_once(self) -> bool:
+        """Return whether several threads may list different ranks at the same time; what they need is then built."""
+        return False
 
     # --- Words ------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from trellis.arguments import whole_number
 from trellis.errors import MemoryExhausted
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 BATCHES_AT_ONCE, BYTES_AT_ONCE = 16, 1 << 26  # after which free memory is looked at again
 LEAST_FREE = 256 << 20  # bytes that must be free for more batches, and an eighth of those collected
-FEW_ROWS = 1_000_000  # a pandas frame of so many fits
+FEW_BYTES = 1 << 27  # a pandas frame of so many fits
 OBJECT = 128  # bytes of an array or text in a row of pandas, about
 
 
@@ -152,22 +153,31 @@ def pandas_frame(table: pa.Table, free: Callable[[], int] = free_memory) -> pand
     Raises
     ------
     MemoryExhausted
-        If the frame takes more memory than is free (as `free` tells it): an array or a text is an object in each row.
+        If the frame takes more memory than is free, as `free` tells it.
     """
     import pandas
 
-    if table.num_rows > FEW_ROWS:
-        objects = sum(not pa.types.is_primitive(field.type) for field in table.schema)
-        needed, left = table.num_rows * (OBJECT * objects + 8 * table.num_columns), free()
-        if needed > left:
-            what = f"a pandas frame of {table.num_rows:,} rows needs {gigabytes(needed)} of memory"
-            raise MemoryExhausted(f"{what}, and {gigabytes(left)} are free", IN_PIECES)
+    needed = _frame_bytes(table)
+    if needed > FEW_BYTES and needed > (left := free()):
+        what = f"a pandas frame of {table.num_rows:,} rows needs {gigabytes(needed)} of memory"
+        raise MemoryExhausted(f"{what}, and {gigabytes(left)} are free", IN_PIECES)
     narrow = _with_small_integers(table)
     frame = narrow.to_pandas()
     for field in narrow.schema:
         if _is_whole(field.type):
             frame[field.name] = pandas.Series(_whole_values(narrow, field.name), frame.index, dtype=object)
     return frame
+
+
+def _frame_bytes(table: pa.Table) -> int:
+    """Return how many bytes a pandas frame takes: an array or a text is an object, and values of arrays are copied."""
+    objects = sum(not pa.types.is_primitive(field.type) for field in table.schema)
+    size = table.num_rows * (OBJECT * objects + 8 * table.num_columns)
+    for column in table.columns:
+        if pa.types.is_list(column.type):
+            each = OBJECT if pa.types.is_decimal(column.type.value_type) else 8
+            size += each * (pc.sum(pc.list_value_length(column)).as_py() or 0)
+    return size
 
 
 def _whole_values(table: pa.Table, name: str) -> list[int | None]:
@@ -192,6 +202,6 @@ def polars_frame(table: pa.Table) -> polars.DataFrame:
     """Return an Arrow table as a polars frame."""
     import polars
 
-    frame = polars.from_arrow(_with_small_integers(table))
+    frame = polars.from_arrow(_with_small_integers(table), rechunk=False)  # else all rows would be copied
     assert isinstance(frame, polars.DataFrame)
     return frame

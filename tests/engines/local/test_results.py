@@ -66,6 +66,9 @@ def found(text: str, table: pa.Table = TABLE, **options: Any) -> LocalResults:
 # --- Batches ----------------------------------------------------------------------------------------------------
 
 
+SEVERAL = "PATTERN SEQ(E a, E+ b[]) WHERE FIRST(b).x > a.x AND b[i].x > b[i-1].x WITHIN 9 SLIDE 9"
+
+
 @pytest.mark.parametrize("text", QUERIES)
 def test_the_size_of_batches_changes_nothing(text: str) -> None:
     whole, exploded = rows_of(found(text).to_arrow()), rows_of(found(text).explode())
@@ -278,7 +281,7 @@ def test_nothing_is_written_as_files_too(tmp_path: Path) -> None:
     assert Counter(p.stat().st_size > 0 for p in tmp_path.rglob("part*")) == {True: 2, False: 1}
 
 
-@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7]])
+@pytest.mark.parametrize("text", [QUERIES[0], QUERIES[2], QUERIES[7], SEVERAL])
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_several_files_are_written_at_once(
     text: str, format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -350,15 +350,15 @@ class LocalResults(Results):
 
     def _parts(self) -> list[Iterator[pa.RecordBatch]]:
         """Return all rows in as many parts as cores write at the same time, in order; each is listed by itself."""
-        bound, cores = self.plan.bound, _usable_threads(None)
-        if bound.arranged or bound.aggregates or not self.operator.lists_at_once:
+        bound, least = self.plan.bound, self.plan.sizes.file_rows
+        few = bound.limit is not None and not bound.per_window and bound.limit < 2 * least
+        if few or bound.arranged or bound.aggregates:
             return [self.batches()]
-        rows = sum(end - begin for _, begin, end in wanted_ranges(bound, self._counts))
-        number = min(cores, rows // self.plan.sizes.file_rows)
-        if number < 2:
-            return [self.batches()]
+        rows = sum(end - begin for _, begin, end in wanted_ranges(bound, self.operator.counts_before_listing()))
         refuse_rows(rows, self.max_trends)
-        self.operator.prepare()
+        number = min(_usable_threads(None), rows // least)
+        if number < 2 or not self.operator.lists_at_once():
+            return [self.batches()]
         borders = [rows * i // number for i in range(number + 1)]
         return [self.batches(threads=1, ranks=range(*ends)) for ends in pairwise(borders)]
 

@@ -143,17 +143,31 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         self.structure.lists = True
         return self.counts
 
+    @property
+    def _index_of_spans(self) -> IndexedPositions | None:
+        """The indexes, if the results of spans are listed on them."""
+        graph = self.plan.positions
+        if graph is None or not graph.span or self.structure.by_paths:
+            return None
+        return self.indexed if self.indexed is not None and self.indexed.in_order else None
+
+    def lists_at_once(self) -> bool:
+        """Return whether the paths of all groups are held together, on which threads list."""
+        if self._index_of_spans is not None:
+            return False
+        part = next(self.structure.all_parts(), None)
+        if part is None or part.last < len(self.events.groups) or not part.holds(None) or part.paths.ambiguous.any():
+            return False
+        return part.operator.lists_at_once()
+
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the results with given ranks: some groups at a time, whose paths are held, or few by their ranks."""
-        graph = self.plan.positions
-        by_paths = self.structure.by_paths
-        sooner = not by_paths and picks_sooner(self.events, request, self.plan.sizes)
+        sooner = not self.structure.by_paths and picks_sooner(self.events, request, self.plan.sizes)
         if sooner and (indexed := self._unranking) is not None:
             yield from map(request.made, indexed.at_each(request.ranks()))
             return
-        is_span = graph is not None and graph.span and not by_paths
-        if is_span and self.indexed is not None and self.indexed.in_order:
-            yield from self.indexed.list(request)
+        if (of_spans := self._index_of_spans) is not None:
+            yield from of_spans.list(request)
             return
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):

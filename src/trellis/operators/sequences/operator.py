@@ -43,8 +43,6 @@ class SequenceOperator(MatchOperator[SequenceStructure]):
         If a condition cannot be decided by comparing two codes, on the events at hand.
     """
 
-    lists_at_once = True
-
     def _make_structure(self) -> SequenceStructure:
         return SequenceStructure(self.plan, self.events, self.threads)
 
@@ -61,6 +59,11 @@ class SequenceOperator(MatchOperator[SequenceStructure]):
     def prepare(self) -> None:
         """Build all that listing needs."""
         _ = self.structure.rank_ends, self.structure.walker.candidates
+
+    def lists_at_once(self) -> bool:
+        """Build all that listing needs."""
+        self.prepare()
+        return True
 
     def describe(self) -> dict[str, str]:
         """Say what is left of the candidates, and draw the tree plan with the numbers that its nodes had."""

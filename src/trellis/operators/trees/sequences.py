@@ -37,10 +37,13 @@ class TreeOperator(SequenceOperator):
     """Counts and lists by a tree plan, whose partial matches it holds; sums and single matches come from the walk."""
 
     structure: TreeStructure
-    lists_at_once = False  # each would hold the partial matches
 
     def _make_structure(self) -> TreeStructure:
         return TreeStructure(self.plan, self.events, self.threads)
+
+    def lists_at_once(self) -> bool:
+        """Return that they may not: each would hold the partial matches."""
+        return False
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, those of a window or tile at a time, on one thread."""

@@ -50,8 +50,6 @@ class TrendOperator(StructuredOperator[TrendStructure]):
     on the graph, unless it has too many edges and the trends wanted are few.
     """
 
-    lists_at_once = True
-
     def _make_structure(self) -> TrendStructure:
         return TrendStructure(self.plan, self.events, self.threads)
 
@@ -65,6 +63,11 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         _ = self.counts, self.structure.task_sizes, self.tasks
         with suppress(TrellisError):  # too many edges: trends are found one by one, or refused
             _ = self.graph
+
+    def lists_at_once(self) -> bool:
+        """Build all that listing needs."""
+        self.prepare()
+        return True
 
     @property
     def graph(self) -> EventGraph:
