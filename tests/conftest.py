@@ -22,7 +22,7 @@ settings.load_profile("ci")  # `--hypothesis-profile=explore` comes after this
 
 SETTINGS = {
     "spark.sql.shuffle.partitions": 2,
-    "spark.driver.memory": "1g",
+    "spark.driver.memory": "1536m",
     "spark.python.daemon.module": "tests.spark_daemon",
     # Spark's usual class for checkpoints starts `readlink` and `chmod` for each file on a local disk: some fifty
     # processes a batch. Streams that are run as commands, in the slow tests, have the usual one.
@@ -32,7 +32,7 @@ SETTINGS = {
 }
 # Of any JVM that a test starts. Most of its code runs a few times only, and two cores have other work than four threads
 # that collect garbage; without the sizes it would look for code and classes to drop while it still loads more.
-JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m"
+JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m -XX:MetaspaceSize=400m -XX:NewRatio=1"
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 

@@ -206,19 +206,17 @@ def test_the_bare_import_is_quick() -> None:
 # --- Every file says what it is ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", FILES, ids=shown)
-def test_the_first_line_says_what_the_file_is(path: Path) -> None:
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
-    assert first.startswith('"""'), "the first line is a docstring"
-    assert len(first.strip('" ')) > 10, "the docstring says something on its first line"
+def test_the_first_line_says_what_the_file_is() -> None:
+    first = {shown(path): path.read_text(encoding="utf-8").partition("\n")[0] for path in FILES}
+    assert not [name for name, line in first.items() if not line.startswith('"""')], "the first line is a docstring"
+    assert not [name for name, line in first.items() if len(line.strip('" ')) <= 10], "it says something on that line"
 
 
-@pytest.mark.parametrize("path", FILES, ids=shown)
-def test_what_is_public_has_a_docstring(path: Path) -> None:
-    tree = tree_of(path)
+def test_what_is_public_has_a_docstring() -> None:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    public = [node for node in tree.body if isinstance(node, kinds) and not node.name.startswith("_")]
-    assert not [node.name for node in public if ast.get_docstring(node) is None]
+    definitions = [(path, node) for path in FILES for node in tree_of(path).body if isinstance(node, kinds)]
+    public = [(path, node) for path, node in definitions if not node.name.startswith("_")]
+    assert not [f"{shown(path)}: {node.name}" for path, node in public if ast.get_docstring(node) is None]
 
 
 # --- Few parameters ---------------------------------------------------------------------------------------------

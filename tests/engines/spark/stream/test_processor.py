@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -16,7 +18,8 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 import trellis
 from tests.compare import plain_rows
 from tests.streams.test_bucket import in_any_order, standing
-from trellis.engines.spark.stream.stateful import BUCKET, MOMENT, NUMBERS, TAKEN, EventPacker, WindowStateProcessor
+from trellis.engines.spark.stream.processor import WindowStateProcessor
+from trellis.engines.spark.stream.stateful import BUCKET, MOMENT, NUMBERS, TAKEN, EventPacker, WindowStateWork
 from trellis.events.table_bytes import unpacked
 from trellis.streams.query_group import QueryGroup
 from trellis.streams.stream_output import LATE, RESULTS, TIMEOUTS
@@ -44,9 +47,17 @@ def events(number: int) -> pa.Table:
     return pa.table(columns).take(pa.array(order))
 
 
+def tester_of(group: QueryGroup) -> TwsTester:
+    """Return Spark's tester of the operator over some queries; it leaves all events to come to the operator."""
+    processor = WindowStateProcessor(WindowStateWork(group))
+    return TwsTester(processor, timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
+
+
 def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any]]]:
     """Let events come in batches of ten, with the watermark behind them, into two buckets; return rows by kind."""
-    tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
+    tester = TwsTester(
+        WindowStateProcessor(WindowStateWork(group)), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60
+    )
     packer = EventPacker(group, tuple(table.column_names), (0, 1), keep_late=False, delay=DELAY)
     found: dict[str, list[dict[str, Any]]] = {}
 
@@ -97,9 +108,19 @@ def test_a_thousand_queries_are_sent_without_a_broadcast() -> None:
     table = events(5)
     texts = [DECIDED[0].replace("WHERE", f"WHERE t.x > {i} AND", 1) for i in range(1000)]
     group = QueryGroup(tuple(standing(text, table, time="ts", event_id="id") for text in texts))
-    sent = cloudpickle.dumps(WindowStateProcessor(group))
+    sent = cloudpickle.dumps(WindowStateProcessor(WindowStateWork(group)))
     assert len(sent) < 1 << 20  # Spark's spark.broadcast.UDFCompressionThreshold
-    assert pickle.loads(sent).group == group
+    assert pickle.loads(sent).work.group == group
+
+
+def test_a_process_that_only_asks_for_the_state_imports_nothing_that_works_on_events() -> None:
+    group = QueryGroup((standing(DECIDED[0], events(5), time="ts", event_id="id"),))
+    sent = cloudpickle.dumps(WindowStateProcessor(WindowStateWork(group)))
+    program = "import pickle, sys; pickle.load(sys.stdin.buffer); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], input=sent, capture_output=True, check=True)
+    imported = set(done.stdout.decode().split())
+    assert "trellis.engines.spark.stream.processor" in imported
+    assert not imported & {"numba", "pandas", "trellis.language.binder", "trellis.streams.bucket"}
 
 
 def test_partial_matches_come_out_when_their_time_is_up() -> None:
@@ -114,7 +135,9 @@ def test_partial_matches_come_out_when_their_time_is_up() -> None:
 def test_events_give_what_they_decide_in_their_own_batch_and_none_that_is_late_then() -> None:
     table = pa.table({"ts": [1, 2, 30, 3], "id": [0, 1, 2, 3], "x": [1, 2, 3, 4], "g": [0, 0, 0, 0]})
     group = QueryGroup((standing(DECIDED[0], table, time="ts", event_id="id"),))
-    tester = TwsTester(WindowStateProcessor(group), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
+    tester = TwsTester(
+        WindowStateProcessor(WindowStateWork(group)), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60
+    )
     packer = EventPacker(group, tuple(table.column_names), (0, 1), keep_late=False, delay=DELAY)
     given = []
     for begin, number in ((0, 3), (3, 1)):  # Spark's own watermark stays where it is

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from trellis.engines.spark.graphs.handover import Handover, InstanceState, by_instance, kept_operators
 from trellis.engines.spark.graphs.tasks import FIRST, routed
 from trellis.engines.spark.session.failures import in_task
-from trellis.engines.spark.stream.stateful import go_on_at_interrupts, watermark_of
+from trellis.engines.spark.stream.processor import go_on_at_interrupts, watermark_of
 from trellis.events.table_bytes import packed, unpacked
 from trellis.graphs.instance import Instance
 from trellis.graphs.job import Job, Row

@@ -30,9 +30,10 @@ from trellis.engines.spark.split.hashing import PARTITIONS, bucket_keys, state_t
 from trellis.engines.spark.stream.checkpoint import Checkpoint, named_as_before
 from trellis.engines.spark.stream.files import DIRECT_BYTES, TABLES, FileWriter
 from trellis.engines.spark.stream.one_query import RunningStream, started
+from trellis.engines.spark.stream.processor import PAGES
 from trellis.engines.spark.stream.progress import EPOCH, State, millis, state_of
 from trellis.engines.spark.stream.spark_log import check_checkpoint, check_files
-from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, PAGES, Settings, found_in, rows_of, schema_of_kind
+from trellis.engines.spark.stream.stateful import FOUND, NUMBERS, Settings, found_in, rows_of, schema_of_kind
 from trellis.engines.spark.stream.tasks import StateFlusher, page_name, reports_of, side_by_side
 from trellis.errors import UsageError
 from trellis.events.source import EventSource

@@ -8,9 +8,7 @@ the row and by the key. What comes out is packed likewise, and becomes rows agai
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
@@ -21,9 +19,6 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
-from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from trellis.engines.spark.batch.operate import for_spark, inside_schema
 from trellis.engines.spark.session.failures import in_task
@@ -32,6 +27,7 @@ from trellis.engines.spark.sources.frames import EventFrame
 from trellis.engines.spark.split.compile import time_column
 from trellis.engines.spark.split.split import partition_value
 from trellis.engines.spark.stream.files import FILE_BYTES, FileWriter, batch_number, up_to
+from trellis.engines.spark.stream.processor import BucketStore, WindowStateProcessor, go_on_at_interrupts
 from trellis.events.table_bytes import packed, unpacked
 from trellis.events.ties import TieCount, ties_among
 from trellis.language.schema import Kind, Type
@@ -45,7 +41,6 @@ from trellis.streams.timeouts import timeouts_schema
 if TYPE_CHECKING:
     import pandas as pd
 
-PAGES = "rank_pages"  # the state variable of rank counters
 EVENTS = "events"  # the kind of what goes in
 NUMBERS = TAKEN, HELD, TIED = "taken", "held", "tied"  # of events that came, that are held, and that share their time
 BUCKET, MOMENT = "bucket", "moment"
@@ -106,7 +101,10 @@ def found_in(group: QueryGroup, frame: DataFrame, settings: Settings, writer: Fi
     packer = EventPacker(group, tuple(names), _used(group, settings.buckets), settings.keep_late, settings.delay)
     pieces = rows.mapInArrow(packer, PACKED)
     found = pieces.groupBy(BUCKET).transformWithStateInPandas(
-        WindowStateProcessor(group, writer, settings.paged, settings.old_ranks), FOUND, "append", "eventTime"
+        WindowStateProcessor(WindowStateWork(group, writer), settings.paged, settings.old_ranks),
+        FOUND,
+        "append",
+        "eventTime",
     )
     return found.observe(OBSERVED, *(_number_of(kind).alias(name) for kind, name in WATCHED.items()))
 
@@ -127,12 +125,6 @@ def set_up(session: SparkSession) -> None:
     if CHANGELOG not in session.conf.getAll:
         session.conf.set(CHANGELOG, "true")
     bound_batches(session)
-
-
-def go_on_at_interrupts() -> None:
-    """Have a worker finish its task after Ctrl-C, which a terminal sends to all processes."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def moment_of(column: Column, time: Type, ahead: int | None) -> Column:
@@ -247,140 +239,46 @@ def _piece(
     return pa.RecordBatch.from_arrays(columns, names=["bucket", "kind", "newest", "reached", "total", "blob"])
 
 
-# --- State ------------------------------------------------------------------------------------------------------
+# --- The work of a task -------------------------------------------------------------------------------------------
 
 
-BLOB, TEXT = StructType().add("blob", BinaryType()), StructType().add("text", StringType())
-PAGE = StructType().add("space", IntegerType()).add("page", IntegerType())
-COUNTERS = StructType().add("counters", StringType())
-
-
-class _Store:
-    """The state of a bucket in Spark's.
-
-    Each variable costs every task some milliseconds, in which Spark analyses its type, and as many if that is a text:
-    so tasks have those that they may need. The driver, which asks for the schema of the state, always has all.
-    """
-
-    def __init__(self, handle: StatefulProcessorHandle, paged: bool, old_ranks: bool) -> None:
-        self._held: list[pa.Table] | None = None
-        self._added: list[pa.Table] = []
-        self._replaced = False
-        client = getattr(handle, "_statefulProcessorApiClient", None)
-        working = getattr(client, "handle_state", None) is StatefulProcessorHandleState.CREATED
-        self._chunks = handle.getListState("chunks", BLOB)
-        self._note = handle.getValueState("note", TEXT)
-        if paged or not working:
-            self._pages = handle.getMapState(PAGES, PAGE, COUNTERS)
-        self._old_ranks = handle.getValueState("ranks", TEXT) if old_ranks or not working else None
-
-    def chunks(self) -> list[pa.Table]:
-        """Return the pieces in which events are held."""
-        if self._held is None:
-            self._held = [unpacked(bytes(row[0])) for row in self._chunks.get()]
-        return [*self._held, *self._added]
-
-    def append(self, chunk: pa.Table) -> None:
-        """Add one."""
-        self._added.append(chunk)
-
-    def replace(self, chunks: Sequence[pa.Table]) -> None:
-        """Put some in place of all."""
-        self._held, self._added, self._replaced = list(chunks), [], True
-
-    def note(self) -> str | None:
-        """Return the small state as text, as the first thing that is asked of a bucket."""
-        self._held, self._added, self._replaced = None, [], False
-        return _text(self._note)
-
-    def set_note(self, text: str) -> None:
-        """Keep the small state and, at last, what has changed of the pieces: most come and go in one batch."""
-        chunks = [(packed(chunk),) for chunk in (self.chunks() if self._replaced else self._added)]
-        if self._replaced and chunks:
-            self._chunks.put(chunks)
-        elif self._replaced:
-            self._chunks.clear()
-        elif chunks:
-            self._chunks.appendList(chunks)
-        self._note.update((text,))
-
-    def page(self, space: int, number: int) -> str | None:
-        """Return a page of rank counters."""
-        row = self._pages.getValue((space, number))
-        return None if row is None else str(row[0])
-
-    def set_page(self, space: int, number: int, text: str | None) -> None:
-        """Keep one; None: keep none."""
-        if text is None:
-            self._pages.removeKey((space, number))
-        else:
-            self._pages.updateValue((space, number), (text,))
-
-    def take_old_ranks(self) -> str | None:
-        """Return the counters of an earlier version, and keep them no more."""
-        if self._old_ranks is None:
-            return None
-        text = _text(self._old_ranks)
-        if text is not None:
-            self._old_ranks.clear()
-        return text
-
-
-def _text(state: Any) -> str | None:
-    value = state.get()
-    return None if value is None else str(value[0])
-
-
-class WindowStateProcessor(StatefulProcessor):
+@dataclass(frozen=True)
+class WindowStateWork:
     """Holds the events of buckets, and gives what is decided as soon as the watermark says so."""
 
-    def __init__(
-        self, group: QueryGroup, writer: FileWriter | None = None, paged: bool = True, old_ranks: bool = True
-    ) -> None:  # fmt: skip
-        self.group, self.writer = group, writer
-        self.paged, self.old_ranks = paged, old_ranks
+    group: QueryGroup
+    writer: FileWriter | None = None
 
-    def init(self, handle: StatefulProcessorHandle) -> None:
-        """Take hold of the state."""
-        go_on_at_interrupts()
-        self._store = _Store(handle, self.paged, self.old_ranks)
-
-    def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
+    def take(self, store: BucketStore, rows: Any, watermark: Number | None) -> Iterator[pd.DataFrame]:
         """Hold new events, and give what is decided when they are all there.
 
         The watermark of Spark is that of the batches before. The one that these events bring Spark has with the next
         batch, and what is before it and comes later is late. Each batch tells it to all buckets: so nothing waits for
         another one.
         """
-        watermark = watermark_of(timerValues)
-        with in_task():
-            bucket, total, ties = Bucket(self.group, self._store), 0, TieCount()
-            tables, newest, reached = [], [], watermark
-            for row in (row for frame in rows for row in frame.itertuples(index=False)):
-                total += int(row.total)
-                reached = max(int(row.reached), reached or 0) or None
-                if row.kind == BAD:
-                    yield from self._given(iter([OutputTable(BAD, "", unpacked(row.blob))]))
-                elif row.blob:
-                    tables.append(unpacked(row.blob))
-                    newest.append(json.loads(row.newest))
-            if tables:
-                table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
-                ties += ties_among(table, self.group.schema, self.group.partition)
-                yield from self._given(bucket.take(table, max(newest), watermark))
-            yield from self._given(bucket.advance(reached))
-            bucket.finish()
+        bucket, total, ties = Bucket(self.group, store), 0, TieCount()
+        tables, newest, reached = [], [], watermark
+        for row in (row for frame in rows for row in frame.itertuples(index=False)):
+            total += int(row.total)
+            reached = max(int(row.reached), reached or 0) or None
+            if row.kind == BAD:
+                yield from self._given(iter([OutputTable(BAD, "", unpacked(row.blob))]))
+            elif row.blob:
+                tables.append(unpacked(row.blob))
+                newest.append(json.loads(row.newest))
+        if tables:
+            table = pa.concat_tables(tables).combine_chunks() if len(tables) > 1 else tables[0]
+            ties += ties_among(table, self.group.schema, self.group.partition)
+            yield from self._given(bucket.take(table, max(newest), watermark))
+        yield from self._given(bucket.advance(reached))
+        bucket.finish()
         yield _frame([(kind, "", n, "", b"") for kind, n in ((TAKEN, total), (HELD, ties.events), (TIED, ties.tied))])
 
-    def handleExpiredTimer(
-        self, key: Any, timerValues: Any, expiredTimerInfo: Any
-    ) -> Iterator[pd.DataFrame]:  # fmt: skip
-        """Give the results that the watermark has decided: earlier versions left timers."""
-        watermark = watermark_of(timerValues)
-        with in_task():
-            bucket = Bucket(self.group, self._store)
-            yield from self._given(bucket.advance(watermark))
-            bucket.finish()
+    def expire(self, store: BucketStore, watermark: Number | None) -> Iterator[pd.DataFrame]:
+        """Give the results that the watermark has decided."""
+        bucket = Bucket(self.group, store)
+        yield from self._given(bucket.advance(watermark))
+        bucket.finish()
 
     def _given(self, outs: Iterator[OutputTable]) -> Iterator[pd.DataFrame]:
         """Give small results as rows, many at a time, and large ones to files: the JVM would take long."""
@@ -392,14 +290,6 @@ class WindowStateProcessor(StatefulProcessor):
                 rows = []
         if rows:
             yield _frame(rows)
-
-    def close(self) -> None:
-        """There is nothing to give back."""
-
-
-def watermark_of(values: Any) -> Number | None:
-    """Return the watermark; Spark's is 0 until events have moved it."""
-    return int(values.getCurrentWatermarkInMs()) or None
 
 
 def found_rows(outs: Iterator[OutputTable], writer: FileWriter | None, batch: str | None) -> Iterator[FoundRow]:

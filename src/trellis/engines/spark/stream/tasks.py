@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from trellis.engines.spark.session.failures import in_task
 from trellis.engines.spark.split.rows import group_begins, whole_groups
 from trellis.engines.spark.stream.files import FileWriter
-from trellis.engines.spark.stream.stateful import PAGES, found_rows
+from trellis.engines.spark.stream.processor import PAGES
+from trellis.engines.spark.stream.stateful import found_rows
 from trellis.events.table_bytes import unpacked
 from trellis.streams.bucket import Bucket
 from trellis.streams.calendar import END
