@@ -270,7 +270,30 @@ def _unheralded(kind: Any, price: Any, span: int) -> int:
     return found
 
 
+@numba.njit(cache=True)
+def _three_rising(kind: Any, price: Any, size: int) -> Any:
+    """Count `SEQ(A a, B+ b[], C c)` in windows of a size, with at least three `b`, which rise, modulo 2^64."""
+    found, runs = np.uint64(0), np.zeros((3, size), np.uint64)  # of one, two and more events, by the last of them
+    for begin in range(0, len(kind), size):
+        begun, going = np.uint64(0), np.uint64(0)
+        for i in range(begin, min(begin + size, len(kind))):
+            if kind[i] == A:
+                begun += np.uint64(1)
+            elif kind[i] == C:
+                found += going
+            elif kind[i] == B:
+                one, two, more = begun, np.uint64(0), np.uint64(0)
+                for j in range(begin, i):
+                    if kind[j] == B and price[j] < price[i]:
+                        two += runs[0, j - begin]
+                        more += runs[1, j - begin] + runs[2, j - begin]
+                runs[0, i - begin], runs[1, i - begin], runs[2, i - begin] = one, two, more
+                going += more
+    return found
+
+
 IN_TEN_MINUTES = "REPORT any WITHIN 600 SLIDE 600"
+COUNTED = "PATTERN SEQ(A a, B+ b[], C c) WHERE {} WITHIN 300 SLIDE 300"
 PARTS = f"PATTERN SEQ(A+ a[], B+ b[]) WHERE {{}} {IN_TEN_MINUTES}"
 SECOND = f"PATTERN SEQ(A a, B+ b[]) WHERE {{}} {IN_TEN_MINUTES}"
 EDGE = "PATTERN SEQ(NOT(C c), A a, B b) WHERE {} WITHIN 20"
@@ -287,6 +310,13 @@ REGISTER_ROWS = (
         lambda events: int(_second(*columns(events, "kind", "price"), 600)),
         rewordings=tuple(map(SECOND.format, ("b[2].price >= a.price", "b[2].price > 1.001 * a.price",
                                              "[part] AND b[2].price > a.price"))),
+    ),
+    Cliff(
+        5, "three rising events or more", COUNTED.format("b[i].price > b[i-1].price AND COUNT(b) >= 3"),
+        lambda events: int(_three_rising(*columns(events, "kind", "price"), 300)),
+        rewordings=tuple(map(COUNTED.format, ("b[i].price >= b[i-1].price AND COUNT(b) > 3",
+                                              "b[i].price > b[i-1].price AND COUNT(b) BETWEEN 2 AND 4",
+                                              "[part] AND b[i].price > b[i-1].price AND COUNT(b) >= 3"))),
     ),
     Cliff(
         5, "NOT at the start of a span", EDGE.format("a.price < b.price"),

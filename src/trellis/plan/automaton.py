@@ -25,6 +25,7 @@ from trellis.plan.root import StepPolicies, compile_pattern
 
 MAX_STATES = 256  # of a pattern with AND, whose states multiply
 MOST_STATES = 4096  # of other patterns, which have hardly more than variables
+MOST_POSITIONS = 64  # of a pattern that counts events of variables: more cost more than to remember a number
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,9 @@ class PositionLinks:
 
     Attributes
     ----------
+    variables
+        The variable of each position, in the order of the pattern; one whose events are counted has several, one after
+        another.
     steps
         For two positions that may follow one another, the variables that must not occur in between.
     firsts, lasts
@@ -49,6 +53,7 @@ class PositionLinks:
         The variables that must not occur before the first and after the last event.
     """
 
+    variables: tuple[str, ...]
     steps: Mapping[tuple[int, int], tuple[str, ...]]
     firsts: tuple[int, ...]
     lasts: tuple[int, ...]
@@ -102,6 +107,11 @@ class Automaton:
         return len(self.policies) > 1 or any(leaf.greedy for leaf in self._leaves)
 
     @property
+    def _forbids(self) -> bool:
+        """Whether a NOT forbids something, anywhere."""
+        return any(one.guards for one in self.transitions) or any(one.guards for one in self.accepting)
+
+    @property
     def _leaves(self) -> list[Leaf]:
         return [item for item in leaves_and_guards(self.root) if isinstance(item, Leaf)]
 
@@ -113,26 +123,30 @@ class Automaton:
     def links(self) -> PositionLinks | None:
         """Return the steps between positions.
 
-        None for AND, for repeated groups, for a variable at several places or whose events are counted, and where NOT
-        depends on more than the position: then positions alone do not tell what a match may go on with.
+        None for AND, for repeated groups, for a variable at several places or of which very many events are counted,
+        and where NOT depends on more than the variable: then positions do not tell what a match may go on with.
         """
         if self.concurrent or self.repeated or not self.complete or self.worded or self.composite or self.grouped:
             return None
-        number = {position.variable: i for i, position in enumerate(self.positions)}
-        into: dict[int, set[int]] = {}
-        for transition in self.transitions:
-            into.setdefault(transition.target, set()).add(number[transition.variable])
-        if len({(t.variable, t.target) for t in self.transitions}) > len(self.positions):
+        order = {position.variable: i for i, position in enumerate(self.positions)}
+        places = sorted({(order[t.variable], t.target) for t in self.transitions})
+        if len(places) > len(order) and (len(places) > MOST_POSITIONS or self._forbids):
             return None
         if len({(t.source, t.variable) for t in self.transitions}) < len(self.transitions):
             return None
-        steps = {(source, number[t.variable]): t.absent for t in self.transitions for source in into.get(t.source, ())}
-        firsts = {number[t.variable]: t.absent for t in self.transitions if t.source == 0}
+        number = {(self.positions[variable].variable, target): i for i, (variable, target) in enumerate(places)}
+        into: dict[int, set[int]] = {}
+        for (_, target), i in number.items():
+            into.setdefault(target, set()).add(i)
+        to = [(t, number[t.variable, t.target]) for t in self.transitions]
+        steps = {(source, i): t.absent for t, i in to for source in into.get(t.source, ())}
+        firsts = {i: t.absent for t, i in to if t.source == 0}
         lasts = {position: a.absent for a in self.accepting for position in into[a.state]}
         before, after = set(firsts.values()), set(lasts.values())
         if len(before) > 1 or len(after) > 1:
             return None
-        return PositionLinks(dict(sorted(steps.items())), tuple(sorted(firsts)), tuple(sorted(lasts)), *before, *after)
+        variables, ends = tuple(name for name, _ in number), (tuple(sorted(firsts)), tuple(sorted(lasts)))
+        return PositionLinks(variables, dict(sorted(steps.items())), *ends, *before, *after)
 
     def is_preceded(self) -> bool:
         """Return whether something might be put before a match, with some events, or that is not known.

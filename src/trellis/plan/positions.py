@@ -31,7 +31,10 @@ RISING, FALLING = (">", ">="), ("<", "<=")
 
 @dataclass
 class GuardedPosition:
-    """A variable of the pattern; `anchored` is asked of each of its events and the first event of the match."""
+    """A variable of the pattern, or some of its events by their number; `kleene` tells of the variable.
+
+    `anchored` is asked of each of these events and the first event of the match.
+    """
 
     variable: str
     kleene: bool
@@ -79,6 +82,40 @@ class PositionGraph:
     def compared(self) -> bool:
         """Whether later events are compared with the first one."""
         return any(position.anchored for position in self.positions)
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether a variable has several positions."""
+        return len({position.variable for position in self.positions}) < len(self.positions)
+
+    def step_before(self, first: int) -> tuple[int, int] | None:
+        """Return the step that tells what may be put before an event with which matches begin; None if nothing may.
+
+        Where events are counted, those of a variable that takes any number of them are put before as they are repeated.
+        """
+        places = self.places_of(self.positions[first].variable)
+        return next(((p, p) for p in (first, *places) if (p, p) in self.steps), None)
+
+    def step_after(self, last: int) -> tuple[int, int] | None:
+        """Return the step by which an event of the same variable is put after one with which matches end, if any."""
+        variable = self.positions[last].variable
+        return next(
+            (step for step in self.steps if step[0] == last and self.positions[step[1]].variable == variable), None
+        )
+
+    @property
+    def is_preceded(self) -> bool:
+        """Whether something may be put before a match, so that what precedes its first event decides."""
+        return any(p in self.entered or self.step_before(p) for p in self.firsts)
+
+    @property
+    def counts_first(self) -> bool:
+        """Whether what may be put before the first event of a match is no vertex that leads to it."""
+        return any(p not in self.entered and self.step_before(p) for p in self.firsts)
+
+    def places_of(self, variable: str) -> list[int]:
+        """Return the positions of a variable."""
+        return [i for i, position in enumerate(self.positions) if position.variable == variable]
 
     @property
     def is_ordered(self) -> bool:
@@ -131,24 +168,30 @@ def position_graph(
     links = automaton.links() if bound.select is not s.Select.NEXT and not bound.filters else None
     if links is None:
         return None
+    kleene = {position.variable: position.kleene for position in automaton.positions}
     graph = PositionGraph(
-        [GuardedPosition(position.variable, position.kleene) for position in automaton.positions],
+        [GuardedPosition(variable, kleene[variable]) for variable in links.variables],
         {step: GuardedStep((), absent) for step, absent in links.steps.items()},
         links.firsts, links.lasts, links.before, links.after, bound.window.kind is WindowKind.SPAN,
     )  # fmt: skip
-    places = {position.variable: i for i, position in enumerate(graph.positions)}
+    places = {position.variable: graph.places_of(position.variable) for position in graph.positions}
     for condition in adjacent:
-        place = places[condition.variables[0]]
-        graph.steps[place, place].conditions += (condition,)
+        for step in _between(graph, places[condition.variables[0]], places[condition.variables[0]]):
+            step.conditions += (condition,)
     for condition in other:
         if not all(_add(term, condition, graph, places) for term in terms(condition.value)):
             return None
     if graph.anchored and (bound.report is s.Report.MAXIMAL or (graph.span and graph.before)):
         return None
+    if graph.is_counted and bound.report is not s.Report.ANY:
+        told = len(graph.firsts) == 1 and graph.is_preceded
+        if bound.report is s.Report.MAXIMAL or (automaton.is_preceded() and not told):
+            return None
     can_index = _can_index(bound, graph)
     graph.indexable = can_index and not graph.compared
-    graph.indexable_apart = can_index and graph.is_ordered and not graph.span and not graph.entered & {*graph.firsts}
-    if graph.span and graph.entered & {*graph.firsts} and not graph.indexable:
+    graph.indexable_apart = can_index and graph.is_ordered and not graph.span and not graph.is_preceded
+    alone = graph.span and graph.is_preceded
+    if (alone or (bound.report is not s.Report.ANY and graph.counts_first)) and not graph.indexable:
         return None  # a graph for each start, of all that may follow it, would take more than to explore them together
     return graph
 
@@ -157,7 +200,8 @@ def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     plain = bound.select is s.Select.ANY and bound.report is not s.Report.MAXIMAL
     if not plain or graph.before or graph.after:
         return False
-    others = [(source, target) for source, target in graph.steps if source != target]
+    names = [position.variable for position in graph.positions]
+    others = [(source, target) for source, target in graph.steps if names[source] != names[target]]
     optional = any(source in graph.lasts or target in graph.firsts for source, target in others)
     if optional and bound.report is not s.Report.ANY:  # an index tells whether a variable goes on by itself alone
         return False
@@ -167,7 +211,12 @@ def _can_index(bound: BoundQuery, graph: PositionGraph) -> bool:
     )
 
 
-def _add(term: Value, condition: Condition, graph: PositionGraph, places: dict[str, int]) -> bool:
+def _between(graph: PositionGraph, sources: list[int], targets: list[int]) -> list[GuardedStep]:
+    """Return the steps from some positions to some."""
+    return [step for (source, target), step in graph.steps.items() if source in sources and target in targets]
+
+
+def _add(term: Value, condition: Condition, graph: PositionGraph, places: dict[str, list[int]]) -> bool:
     """Add a term of a condition to the step that decides it; return False if none does."""
     variables = {c.var for c in columns_of(term)}
     if any(c.function for c in columns_of(term)):
@@ -177,43 +226,48 @@ def _add(term: Value, condition: Condition, graph: PositionGraph, places: dict[s
     source, target = sorted(places[name] for name in variables)
     if _is_direct(graph, source, target) and _add_step(term, condition, graph, source, target):
         return True
-    return graph.firsts == (source,) and _add_anchored(term, condition, graph, source, target)
+    return [*graph.firsts] == source and _add_anchored(term, condition, graph, source[0], target)
 
 
-def _is_direct(graph: PositionGraph, source: int, target: int) -> bool:
-    """Return whether a match comes from one position to another by one step only: nothing optional lies between."""
-    others = graph.steps.keys() - {(source, target), (source, source), (target, target)}
-    reached, waiting = {source}, [source]
+def _is_direct(graph: PositionGraph, source: list[int], target: list[int]) -> bool:
+    """Return whether a match comes from one variable to another by one step only: nothing optional lies between."""
+    own = {*source, *target}
+    others = [(p, q) for p, q in graph.steps if not {p, q} <= own]
+    reached, waiting = {*source}, [*source]
     while waiting:
         here = waiting.pop()
         for p, q in others:
             if p == here and q not in reached:
                 reached.add(q)
                 waiting.append(q)
-    return (source, target) in graph.steps and target not in reached
+    return bool(_between(graph, source, target)) and not reached & {*target}
 
 
-def _add_anchored(term: Value, condition: Condition, graph: PositionGraph, source: int, target: int) -> bool:
-    """Add a term that compares the first event of the match with every event of a position."""
-    first, position = graph.positions[source], graph.positions[target]
+def _add_anchored(term: Value, condition: Condition, graph: PositionGraph, source: int, target: list[int]) -> bool:
+    """Add a term that compares the first event of the match with every event of a variable."""
+    first = graph.positions[source]
     value = of_neighbours(term, first.variable)
     if first.kleene or any(c.which is not s.Which.EACH for c in columns_of(term)) or comparison(value) is None:
         return False
-    position.anchored += (replace(condition, kind=ConditionKind.ADJACENT, value=value),)
+    asked = replace(condition, kind=ConditionKind.ADJACENT, value=value)
+    for place in target:
+        graph.positions[place].anchored += (asked,)
     return True
 
 
-def _add_step(term: Value, condition: Condition, graph: PositionGraph, source: int, target: int) -> bool:
-    """Add a term to the step between two positions; return False if it looks farther."""
-    for place, own in ((source, s.Which.LAST), (target, s.Which.FIRST)):
-        position = graph.positions[place]
+def _add_step(term: Value, condition: Condition, graph: PositionGraph, source: list[int], target: list[int]) -> bool:
+    """Add a term to the steps between two variables; return False if it looks farther."""
+    for places, own in ((source, s.Which.LAST), (target, s.Which.FIRST)):
+        position = graph.positions[places[0]]
         for column in columns_of(term):
             if column.var != position.variable or not position.kleene or column.which is own:
                 continue
-            if column.which is not s.Which.EACH or not _one_decides(term, graph, place, own):
+            if column.which is not s.Which.EACH or not _one_decides(term, graph, places, own):
                 return False
-    value = of_neighbours(term, graph.positions[source].variable)
-    graph.steps[source, target].conditions += (replace(condition, kind=ConditionKind.ADJACENT, value=value),)
+    value = of_neighbours(term, graph.positions[source[0]].variable)
+    asked = replace(condition, kind=ConditionKind.ADJACENT, value=value)
+    for step in _between(graph, source, target):
+        step.conditions += (asked,)
     return True
 
 
@@ -238,9 +292,9 @@ def _neighbour_conditions(condition: Condition) -> dict[str, Condition]:
     return {}
 
 
-def _one_decides(term: Value, graph: PositionGraph, place: int, which: s.Which) -> bool:
-    """Return whether a comparison that holds for the first (or last) event of a position holds for all of them."""
-    variable = graph.positions[place].variable
+def _one_decides(term: Value, graph: PositionGraph, places: list[int], which: s.Which) -> bool:
+    """Return whether a comparison that holds for the first (or last) event of a variable holds for all of them."""
+    variable = graph.positions[places[0]].variable
     if not isinstance(term, Operation) or term.function not in FLIPPED:
         return False
     sides = [{c.var for c in columns_of(side)} for side in term.arguments]
@@ -251,11 +305,11 @@ def _one_decides(term: Value, graph: PositionGraph, place: int, which: s.Which) 
         own, function = term.arguments[1], FLIPPED[function]
     if {c.var for c in columns_of(own)} != {variable}:
         return False
-    # `own function other`: for the first event of a position its values must go the way that keeps it true.
+    # `own function other`: for the first event of a variable its values must go the way that keeps it true.
     needed = RISING if function in RISING else FALLING if function in FALLING else ("=",) if function == "=" else ()
     if which is s.Which.LAST:
         needed = FALLING if needed == RISING else RISING if needed == FALLING else needed
-    return any(step in needed and same for step, same in _directions(graph.steps[place, place], own))
+    return any(step in needed and same for step, same in _directions(_between(graph, places, places)[0], own))
 
 
 def _directions(again: GuardedStep, own: Value) -> Iterator[tuple[str, bool]]:

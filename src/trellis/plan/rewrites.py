@@ -1,7 +1,7 @@
 """Conditions written in a way that costs less: bounds of quantifiers, and neighbours in place of first events.
 
-Conditions that bound how many events a variable takes, `COUNT(v[..i]) <= 5`, become bounds of its quantifier: the
-automaton counts these; as a condition they would be a register, asked of every event.
+Conditions that bound how many events a variable takes, `COUNT(v[..i]) <= 5` or `COUNT(v) >= 3`, become bounds of its
+quantifier: the automaton counts these; as a condition they would be a register, asked of every event.
 
 Events that must be equal to the first of their variable, `a[i].x = FIRST(a).x`, are equal to the one before. Either
 says the same of every step, since equality is transitive; but the first event is a register, and the one before is
@@ -14,45 +14,63 @@ from dataclasses import replace
 from typing import cast
 
 from trellis.language import syntax as s
-from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Constant, Operation
+from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Constant, Operation, Value
 from trellis.language.printer import condition_text
 from trellis.plan.cuts import FLIPPED
+from trellis.plan.relation import terms
 
 MOST = 32  # a greater number is cheaper to remember than as many states
+UNBOUNDED = 1 << 62
 
 
 def with_bounds(bound: BoundQuery) -> BoundQuery:
     """Return a query without conditions that only bound the number of a variable's events.
 
-    Where there are groups or AND, which multiply states, they stay conditions.
+    Those of HAVING do where they ask for so many at least: what a longer match has, too, does not change which results
+    are complete. Where there are groups or AND, which multiply states, all stay conditions.
     """
     if any(isinstance(node, s.Group | s.And) for node in s.walk(bound.pattern)):
         return bound
-    kept, most = [], dict[str, int]()
-    least = {leaf.var: leaf.least for leaf in s.leaves(bound.pattern) if isinstance(leaf, s.Kleene)}
-    absent = {variable.name for variable in bound.variables if variable.absent}
-    for condition in bound.conditions:
-        var, number = _bounded(condition)
-        if var in least and var not in absent and max(least[var], 2) <= number <= MOST:
-            most[var] = min(number, most.get(var, number))
-        else:
-            kept.append(condition)
-    if not most:
+    kept, absent = [], {variable.name for variable in bound.variables if variable.absent}
+    leaves = {
+        leaf.var: leaf for leaf in s.leaves(bound.pattern) if isinstance(leaf, s.Kleene) and leaf.var not in absent
+    }
+    plain = bound.select is not s.Select.NEXT and not any(isinstance(node, s.Or) for node in s.walk(bound.pattern))
+    for condition in (*bound.conditions, *bound.filters):
+        var, least, most, whole = _bounded(condition)
+        leaf = leaves.get(var)
+        if condition in bound.filters and (most != UNBOUNDED or bound.select is not s.Select.ANY):
+            leaf = None
+        if leaf is not None and not (whole and (not plain or leaf.greedy or leaf.policy or leaf.until)):
+            least, most = max(least, leaf.least), min(most, leaf.most or most)
+            if least <= most >= 2 and least <= MOST and (most <= MOST or most == UNBOUNDED):
+                leaves[var] = replace(leaf, least=least, most=None if most == UNBOUNDED else most)
+                continue
+        kept.append(condition)
+    if len(kept) == len(bound.conditions) + len(bound.filters):
         return bound
 
     def bounded(node: s.Node) -> s.Node | None:
-        if isinstance(node, s.Kleene) and node.var in most:
-            return replace(node, most=min(most[node.var], most[node.var] if node.most is None else node.most))
-        return None
+        return leaves.get(node.var) if isinstance(node, s.Kleene) else None
 
     pattern = cast(s.Pattern, s.rebuild(bound.pattern, bounded))
-    counted = tuple(condition for condition in bound.conditions if condition not in kept)
-    return replace(bound, pattern=pattern, conditions=tuple(kept), counted=bound.counted + counted)
+    asked, filters = (tuple(one for one in some if one in kept) for some in (bound.conditions, bound.filters))
+    counted = tuple(one for one in (*bound.conditions, *bound.filters) if one not in kept)
+    return replace(bound, pattern=pattern, conditions=asked, filters=filters, counted=bound.counted + counted)
 
 
-def _bounded(condition: Condition) -> tuple[str, int]:
-    """Return the variable whose events a condition bounds, and the most that it may have; else no name."""
-    value = condition.value
+def _bounded(condition: Condition) -> tuple[str, int, int, bool]:
+    """Return the variable whose events a condition bounds, the least and the most that it may have; else no name.
+
+    Last, whether it speaks of all events of the variable, and not of those so far.
+    """
+    found = [_bound_of(term) for term in terms(condition.value)]
+    if len({(var, whole) for var, _, _, whole in found}) > 1:
+        return "", 0, 0, False
+    return found[0][0], max(least for _, least, _, _ in found), min(most for _, _, most, _ in found), found[0][3]
+
+
+def _bound_of(value: Value) -> tuple[str, int, int, bool]:
     if isinstance(value, Operation) and value.function in FLIPPED and len(value.arguments) == 2:
         left, right = value.arguments
         function = value.function
@@ -60,13 +78,17 @@ def _bounded(condition: Condition) -> tuple[str, int]:
             left, right, function = right, left, FLIPPED[function]
         if (
             isinstance(left, Column)
-            and (left.function, left.which, left.at) == ("COUNT", s.Which.UPTO, None)
+            and (left.function, left.at) == ("COUNT", None)
             and isinstance(right, Constant)
             and isinstance(right.value, int)
-            and function in ("<", "<=")
         ):
-            return left.var, right.value - (function == "<")
-    return "", 0
+            number = right.value
+            whole = left.which is s.Which.WHOLE
+            most = {"<": number - 1, "<=": number, "=": number}.get(function, UNBOUNDED)
+            least = {">": number + 1, ">=": number, "=": number}.get(function, 0)
+            if function != "!=" and (whole or (left.which is s.Which.UPTO and not least)):
+                return left.var, least, most, whole
+    return "", 0, 0, False
 
 
 def with_neighbours(bound: BoundQuery) -> BoundQuery:

@@ -27,7 +27,7 @@ from trellis.language.syntax import Report
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest
 from trellis.operators.patterns.paths import BoundVertices, aggregating_plan, plan_over_vertices
-from trellis.operators.patterns.positions import stacked_edges
+from trellis.operators.patterns.positions import position_codes, stacked_edges
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.graph import EventGraph, edges_between
 from trellis.operators.trends.index import DIVIDED, AttributeIndex, Parts, index_adjacency
@@ -185,11 +185,14 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     lo, hi, group = _tasks(graph, events, [usable[a.position] for a in arrivals if a.source is None])
     steps: dict[tuple[int, int], _Step] = {}
     values = PairValues.of_all(events.columns, len(events))
+    known: dict[object, _Step] = {}  # where events of a variable are counted, those of others ask the same
     for source, target in graph.steps:
-        step = _step(graph, events, values, usable, (source, target), lo, hi, threads)
+        names = (graph.positions[source].variable, graph.positions[target].variable)
+        key = (*names, *map(id, graph.steps[source, target].conditions))
+        step = known.get(key) or _step(graph, events, values, usable, (source, target), lo, hi, threads)
         if step is None:
             return None
-        steps[source, target] = step
+        steps[source, target] = known[key] = step
     masks = [usable[a.position] if a.source is None else steps[a.source, a.position].adjacency.takes for a in arrivals]
     of_event, arrival = np.divmod(np.flatnonzero(np.stack(masks, axis=1)), len(masks))
     begins = np.zeros(len(events) + 1, np.int64)
@@ -205,11 +208,10 @@ def index_positions(plan: Plan, events: Slice, variables: Variables, threads: in
     tasks = TrendTasks(first, behind, first_end, group, number, graph.span, every=False)
     if events.begins is not None:
         tasks = tasks.chosen(events.begins[lo])
-    codes = np.array([variables.codes[position.variable] for position in graph.positions])
     positions = np.array([a.position for a in arrivals])[arrival]
     groups = Groups(begins[events.groups.lo], begins[events.groups.hi], events.groups.number)
     structure = _structure(plan, begins[events.bounds], groups, threads, index, tasks)
-    vertices = BoundVertices(of_event, codes[positions])
+    vertices = BoundVertices(of_event, position_codes(graph, variables)[positions])
     edges = partial(laid_out.edges, steps, events, index, plan.sizes)
     return IndexedPositions(plan, vertices, positions, structure, is_in_order(graph, variables), edges)
 
@@ -259,10 +261,12 @@ def _step(
     """Return the index of a step, or None where it cannot have one."""
     source, target = ends
     every = np.ones(len(events), np.bool_)
+    names = {graph.positions[p].variable for p in ends}
+    outer = {graph.positions[p].variable for p in (*graph.firsts, *graph.lasts)}
+    at_edge = len(names) == 1 and names <= outer  # only there neighbours tell where paths begin and end
     adjacency = encode_values(graph.steps[ends].conditions, values, every)
     adjacency.gives &= usable[source]
     adjacency.takes &= usable[target]
-    at_edge = source == target and source in (*graph.firsts, *graph.lasts)  # only there neighbours tell where paths end
     index = index_adjacency(
         adjacency, replace(events, usable=every), lo, hi, graph.span, threads, neighbours=at_edge, gaps=False
     )
@@ -355,11 +359,11 @@ class _ArrivalVertices:
     ) -> EventGraph:
         """Return the edges of all steps; of a span, whatever start leads to them."""
         keys, every = list(steps), np.ones(len(events), np.bool_)
-        found = [
-            edges_between(replace(events, usable=every), step.adjacency, edge_kernel.ANY, sizes)
-            for step in steps.values()
-        ]
-        rows, successors = stacked_edges(found, len(events))
+        known = {
+            id(step): edges_between(replace(events, usable=every), step.adjacency, edge_kernel.ANY, sizes)
+            for step in {id(step): step for step in steps.values()}.values()
+        }
+        rows, successors = stacked_edges([known[id(step)] for step in steps.values()], len(events))
         pairs = [
             (i, j, keys.index((one.position, other.position)))
             for i, one in enumerate(self.arrivals)
@@ -379,9 +383,10 @@ class _ArrivalVertices:
         """Return for vertices that begin a span the first at which what could not also begin earlier may end."""
         found = starts.copy()
         for i, arrival in enumerate(self.arrivals):
-            again = steps.get((arrival.position, arrival.position))
-            if arrival.source is not None or again is None or every:
+            step = self.graph.step_before(arrival.position)
+            if arrival.source is not None or step is None or every:
                 continue
+            again = steps[step]
             here = np.flatnonzero(self.arrival[starts] == i)
             before = again.index.events.latest[self.events[starts[here]]]
             beyond = self.begins[np.where(before < 0, 0, events.until[before])]
@@ -400,13 +405,13 @@ class _ArrivalVertices:
             if not arrival.ends and arrival.source is not None:
                 continue
             here = np.flatnonzero(self.arrival == i)
-            again = steps.get((arrival.position, arrival.position))
             at = self.events[here]
             if arrival.ends:
-                goes_on = again is not None and not every
-                nearest[here] = self.begins[again.index.events.nearest[at]] if goes_on and again else size
+                step = None if every else self.graph.step_after(arrival.position)
+                nearest[here] = size if step is None else self.begins[steps[step].index.events.nearest[at]]
             if arrival.source is None:
-                before = again.index.events.latest[at] if again is not None and not every else np.full(len(at), -1)
+                step = None if every else self.graph.step_before(arrival.position)
+                before = np.full(len(at), -1) if step is None else steps[step].index.events.latest[at]
                 latest[here] = np.where(before < 0, -1, self.begins[before])
         return shapes.EventNeighbours(later, nearest, latest, np.ones(size, np.bool_))
 

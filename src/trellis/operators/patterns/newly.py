@@ -13,7 +13,7 @@ from trellis.operators.batch import PathBatch
 from trellis.operators.contract import ListRequest, NotComparable
 from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.parts import PatternPart
-from trellis.operators.patterns.positions import NotSeparable, PositionPaths
+from trellis.operators.patterns.positions import NotSeparable, PositionPaths, position_codes
 from trellis.plan.layers import Layer, early_positions, layered, variable_of
 from trellis.plan.plan import Plan
 
@@ -31,6 +31,7 @@ def parts_with_new(plan: Plan, events: Slice, new: NDArray[np.bool_], in_order: 
     graph = early_positions(plan)
     assert graph is not None, "every match is a result"
     layers, variables = layered(graph, in_order), make_variables(plan, events)
+    codes_of = position_codes(graph, variables)
     masks = {Layer.ANY: np.ones(len(events), np.bool_), Layer.NEW: new, Layer.OLD: ~new}
     usable = {
         variable_of(position.variable, layer): variables.usable[position.variable] & mask
@@ -43,7 +44,7 @@ def parts_with_new(plan: Plan, events: Slice, new: NDArray[np.bool_], in_order: 
             paths = PositionPaths(plan, layers.graph, events, variables, first, last).paths()
         except NotSeparable:
             raise NotComparable from None
-        codes = np.array(layers.positions, np.int64)[paths.codes]
+        codes = codes_of[np.array(layers.positions, np.int64)[paths.codes]]
         clear = np.zeros(len(paths.ambiguous), np.bool_)  # nobody asks for the order of these results
         yield PatternPart(plan, replace(paths, codes=codes, ambiguous=clear), first, last)
 

@@ -288,6 +288,8 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         """Say how many vertices and edges there are; of a search, about how many there will be."""
         if self.structure.estimate is not None:
             return self.structure.estimate.texts()
+        if self.indexed is not None:
+            return {"vertices": f"{len(self.indexed.vertices.events):,} on indexes of steps, without edges"}
         sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self.structure.all_parts()]
         vertices, edges = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0)
         return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}

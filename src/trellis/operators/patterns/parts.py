@@ -23,7 +23,7 @@ from trellis.operators.contract import ListRequest
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.order import EventOrder
 from trellis.operators.patterns.paths import BoundVertices, Paths, aggregating_plan, plan_over_vertices
-from trellis.operators.patterns.positions import NotSeparable, PositionPaths
+from trellis.operators.patterns.positions import NotSeparable, PositionPaths, position_codes
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.operator import TrendOperator
@@ -179,7 +179,7 @@ class GroupParts(ABC):
     def is_explored(self) -> bool:
         """Whether short spans are listed together: their starts follow one another, and each would have a graph."""
         graph = self.plan.positions
-        return graph is not None and graph.span and bool(graph.entered & {*graph.firsts}) and self.is_short
+        return graph is not None and graph.span and graph.is_preceded and self.is_short
 
     def parts(self, groups: Sequence[int]) -> Iterator[PatternPart]:
         """Yield the paths of groups, in rising order: of as many together as the edges of those before allow."""
@@ -227,7 +227,8 @@ class GroupParts(ABC):
         if plan.positions is not None and plan.operator.method != SEARCH and not self.is_explored:
             events = self.events if groups is self.events.groups else replace(self.events, groups=groups)
             with suppress(NotSeparable):
-                return PositionPaths(plan, plan.positions, events, self.variables, first, last).paths()
+                paths = PositionPaths(plan, plan.positions, events, self.variables, first, last).paths()
+                return replace(paths, codes=position_codes(plan.positions, self.variables)[paths.codes])
         return self.exploration.paths(groups, first, last)
 
     @cached_property

@@ -57,7 +57,12 @@ def _layout(graph: PositionGraph) -> _PositionLayout:
 
 
 class NotSeparable(Exception):
-    """A condition on the first event is not a comparison of two values, on the events at hand."""
+    """A condition on the first event is no comparison of two values, on these events, or what precedes it no vertex."""
+
+
+def position_codes(graph: PositionGraph, variables: Variables) -> Ints:
+    """Return the number of each position's variable."""
+    return np.array([variables.codes[position.variable] for position in graph.positions], np.int64)
 
 
 class PositionPaths:
@@ -86,7 +91,9 @@ class PositionPaths:
         self._values = PairValues.of_all(self.slice.columns, len(self.rows))
 
     def paths(self) -> Paths:
-        """Return the results as paths."""
+        """Return the results as paths, whose codes are positions."""
+        if self.graph.counts_first and self.plan.bound.report is not Report.ANY:
+            raise NotSeparable
         graph, carried, groups = self._vertices(), self._carried(), len(self.lo)
         ranges, group = (self._anchored_ranges if self.graph.anchored else self._plain_ranges)(graph, carried)
         given = (graph, ranges, carried, self.plan.bound.report is Report.ANY)
@@ -113,7 +120,7 @@ class PositionPaths:
     @property
     def _joins_starts(self) -> bool:
         """Whether starts of which later events are asked the same share a range."""
-        return self.graph.anchored and not self.graph.span and not self.graph.entered & {*self.graph.firsts}
+        return self.graph.anchored and not self.graph.span and not self.graph.is_preceded
 
     def _plain_ranges(self, graph: kernel.VertexGraph, _: kernel.AnchorConditions) -> tuple[kernel.MatchRanges, Ints]:
         """Return a range of vertices for each window, and these."""
@@ -147,7 +154,7 @@ class PositionPaths:
             ends = np.minimum(ends, self.slice.until[events[only]])
             last = events.searchsorted(ends)
         latest = self._last_times(self.lo[group], ends)
-        if self.plan.bound.report is not Report.ANY and self.graph.entered & {*self.graph.firsts}:
+        if self.plan.bound.report is not Report.ANY and self.graph.is_preceded:
             before = kernel.latest_begins(events, graph.offsets, graph.targets, may_begin)[only]
             beyond = np.where(before < 0, 0, self.slice.until[before])  # what ends earlier could also begin earlier
             last = np.where((before >= 0) & (beyond >= ends), only, last)

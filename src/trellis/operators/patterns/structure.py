@@ -87,7 +87,7 @@ class PatternStructure(GroupParts):
             totals = [0] * len(events.groups)
             if not len(spread[0]):
                 return totals
-            tied = [bool(one.anchored) and (p, p) in graph.steps for p, one in enumerate(graph.positions)]
+            tied = [bool(one.anchored) and graph.step_after(p) is not None for p, one in enumerate(graph.positions)]
             for group, count in zip(spread[2].tolist(), index.apart(*spread, tied).counts, strict=True):
                 totals[group] += count
             return totals
