@@ -115,6 +115,6 @@ def refuse_rows(rows: int, max_trends: int) -> None:
     raise ListingRefused(
         f"the query has {number_text(rows)} results, more than the bound of {max_trends:,} on listing",
         "Count them (trellis count, trends.count(), AGGREGATE), list some (LIMIT, HAVING, a shorter WITHIN, "
-        "REPORT maximal), or raise max_trends.",
+        "REPORT maximal), or raise max_trends (--max-trends).",
         rows,
     )
