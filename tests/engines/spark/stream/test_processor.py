@@ -47,7 +47,7 @@ def events(number: int) -> pa.Table:
     return pa.table(columns).take(pa.array(order))
 
 
-def tester_of(group: QueryGroup) -> TwsTester:
+def spark_tester(group: QueryGroup) -> TwsTester:
     """Return Spark's tester of the operator over some queries; it leaves all events to come to the operator."""
     processor = WindowStateProcessor(WindowStateWork(group))
     return TwsTester(processor, timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60)
@@ -55,9 +55,7 @@ def tester_of(group: QueryGroup) -> TwsTester:
 
 def streamed(group: QueryGroup, table: pa.Table) -> dict[str, list[dict[str, Any]]]:
     """Let events come in batches of ten, with the watermark behind them, into two buckets; return rows by kind."""
-    tester = TwsTester(
-        WindowStateProcessor(WindowStateWork(group)), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60
-    )
+    tester = spark_tester(group)
     packer = EventPacker(group, tuple(table.column_names), (0, 1), keep_late=False, delay=DELAY)
     found: dict[str, list[dict[str, Any]]] = {}
 
@@ -135,9 +133,7 @@ def test_partial_matches_come_out_when_their_time_is_up() -> None:
 def test_events_give_what_they_decide_in_their_own_batch_and_none_that_is_late_then() -> None:
     table = pa.table({"ts": [1, 2, 30, 3], "id": [0, 1, 2, 3], "x": [1, 2, 3, 4], "g": [0, 0, 0, 0]})
     group = QueryGroup((standing(DECIDED[0], table, time="ts", event_id="id"),))
-    tester = TwsTester(
-        WindowStateProcessor(WindowStateWork(group)), timeMode="eventTime", eventTimeExtractor=lambda row: 1 << 60
-    )
+    tester = spark_tester(group)
     packer = EventPacker(group, tuple(table.column_names), (0, 1), keep_late=False, delay=DELAY)
     given = []
     for begin, number in ((0, 3), (3, 1)):  # Spark's own watermark stays where it is
