@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from itertools import chain
 
@@ -29,8 +30,7 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
     if plan.bound.after_match is not None:
         from trellis.operators.skipping import SkippingOperator
 
-        plain = replace(plan, bound=replace(plan.bound, after_match=None, order_by=(), limit=None, limit_per=()))
-        return SkippingOperator(plan, events, threads, make_operator(plain, events, threads))
+        return SkippingOperator(plan, events, threads, make_operator(_plan_of_all(plan), events, threads))
     by_events = plan_by_events(plan)
     if by_events is not None and have_values(plan.bound, plan.constant, by_events[1], events):
         plan = by_events[0]
@@ -43,12 +43,19 @@ def make_operator(plan: Plan, events: Slice, threads: int = 1) -> QueryOperator:
 
 
 @once
+def _plan_of_all(plan: Plan) -> Plan:
+    """Return the plan of all results, of which AFTER MATCH leaves some."""
+    return replace(plan, bound=replace(plan.bound, after_match=None, order_by=(), limit=None, limit_per=()))
+
+
+@once
 def _plan_of_few(plan: Plan) -> Plan:
     """Return the plan with the operator that is sooner done with few events."""
     assert plan.operator.few is not None
     return replace(plan, operator=plan.operator.few)
 
 
+@cache
 def operator_class(name: str) -> Make:
     """Return the class of an operator; late, since its kernels take their time."""
     module, _, called = _CLASSES[name].rpartition(".")

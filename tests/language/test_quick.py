@@ -37,11 +37,16 @@ def test_queries_of_any_form(query: s.QuerySyntax) -> None:
     "text",
     [
         "", "PATTERN", "PATTERN A WHERE", "PATTERN A B C", "PATTERN A WHERE a.x > ?", "PATTERN A LIMIT 1 LIMIT 2",
-        f"PATTERN A WHERE {'(' * MOST_TOKENS}a.x > 1{')' * MOST_TOKENS}",
+        f"PATTERN A WHERE {'(1 + ' * 2 * MOST_TOKENS}a.x{')' * 2 * MOST_TOKENS} > 1",
+        f"PATTERN A WHERE a.x > 1{' + 1' * 2 * MOST_TOKENS}", f"PATTERN A WHERE {'NOT ' * 2 * MOST_TOKENS}a.x > 1",
     ],
 )  # fmt: skip
 def test_the_rest_is_left_to_lark(text: str) -> None:
     assert quickly(text) is None
-    if text.count("(") < MOST_TOKENS:
-        with pytest.raises(QuerySyntaxError):
-            parse_by_lark(text, "query")
+    with pytest.raises(QuerySyntaxError):
+        parse_by_lark(text, "query")
+
+
+def test_long_queries_that_are_not_deep() -> None:
+    text = "PATTERN A WHERE " + " AND ".join(f"a.x{place} > {place}" for place in range(MOST_TOKENS))
+    assert repr(quickly(text)) == repr(parse_by_lark(text, "query"))

@@ -155,20 +155,23 @@ class PairValues:
 
 
 def encode(
-    conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_], holes: bool = True
-) -> Adjacency:
+    conditions: tuple[Condition, ...], columns: Mapping[str, pa.Array], usable: NDArray[np.bool_], holes: bool = True,
+    cuts: bool = True,
+) -> Adjacency:  # fmt: skip
     """Return the adjacent conditions of one Kleene variable over sorted events.
 
-    Without `holes` all is comparisons; a condition that allows several ranges is one of the rest.
+    Without `holes` all is comparisons; a condition that allows several ranges is one of the rest. Without `cuts` so is
+    each for which ranges would have to be looked for, which takes longer than to test few pairs.
     """
-    return encode_values(conditions, PairValues.of_all(columns, len(usable)), usable, holes)
+    return encode_values(conditions, PairValues.of_all(columns, len(usable)), usable, holes, cuts)
 
 
 def encode_values(
-    conditions: tuple[Condition, ...], sides: PairValues, usable: NDArray[np.bool_], holes: bool = True
-) -> Adjacency:
+    conditions: tuple[Condition, ...], sides: PairValues, usable: NDArray[np.bool_], holes: bool = True,
+    cuts: bool = True,
+) -> Adjacency:  # fmt: skip
     """Return the same for values that several steps share."""
-    return _Encoding(sides, Adjacency(usable.copy(), usable.copy()), holes).encode(conditions)
+    return _Encoding(sides, Adjacency(usable.copy(), usable.copy()), holes, cuts).encode(conditions)
 
 
 def encode_rows(
@@ -211,8 +214,8 @@ class _Compared:
 class _Encoding:
     """Brings conditions to codes, term by term."""
 
-    def __init__(self, sides: PairValues, adjacency: Adjacency, holes: bool) -> None:
-        self.sides, self.adjacency, self.holes = sides, adjacency, holes
+    def __init__(self, sides: PairValues, adjacency: Adjacency, holes: bool, cuts: bool = True) -> None:
+        self.sides, self.adjacency, self.holes, self.cuts = sides, adjacency, holes, cuts
         self.compared: dict[Value, _Compared] = {}
         self.orders: list[Order] = []
 
@@ -247,6 +250,8 @@ class _Encoding:
 
     def _add_cut(self, term: Value) -> None:
         """Add a condition that cuts values into ranges, or leave it to the rest."""
+        if not self.cuts:
+            raise Undecided
         cut = cut_of(term)
         if cut is None:
             self._add_either(term)

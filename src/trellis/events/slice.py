@@ -84,8 +84,8 @@ class Slice:
 
     def pairs_between(self, begin: int, end: int, each_start: bool = False) -> int:
         """Return the number of such pairs of some events, or, for `each_start` of a span, of all that it reaches."""
-        reached = self.until[begin:end] - np.arange(begin + 1, end + 1)
-        return int((reached.astype(np.float64) ** 2).sum() / 2 if each_start else reached.sum())
+        reached = (self.until[begin:end] - np.arange(begin + 1, end + 1)).astype(np.float64)
+        return int(reached @ reached / 2 if each_start else reached.sum())
 
     @property
     def ticks(self) -> NDArray[Any]:

@@ -17,7 +17,10 @@ from trellis.language.building import Builder
 from trellis.language.grammar import grammar
 
 MOST_TOKENS = 90
-"""More are left to Lark; of so few, no tree is nested too deeply."""
+"""Of so few, no tree is nested too deeply."""
+
+NARROW, MOST_WIDE = 80, 10
+"""Nor is one of more, of which no more nodes than that have more characters: all others have as many tokens at most."""
 
 _END = "$END"
 
@@ -108,7 +111,7 @@ def parse_quickly(text: str, start: str, builder: Builder) -> Any:
 
 def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any:
     actions, scanners, needed, end_state = tables.actions, tables.scanners, tables.needed, tables.ends[start]
-    state, at, length, tokens = tables.starts[start], 0, len(text), 0
+    state, at, length, tokens, wide = tables.starts[start], 0, len(text), 0, 0
     states: list[int] = [state]
     values: list[Any] = []
     starts: list[int] = []
@@ -154,6 +157,9 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
             elif may_stay and len(chosen) == 1:
                 value = chosen[0]
             else:
+                wide += end - begin > NARROW
+                if wide > MOST_WIDE and tokens > MOST_TOKENS:
+                    return None
                 method = getattr(builder, name, None)
                 place: Any = Place(begin, end)
                 value = Tree(name, chosen, place) if method is None else method(place, chosen)
@@ -165,7 +171,7 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
             starts.append(begin)
             ends.append(end)
         tokens += 1
-        if kind == _END or tokens > MOST_TOKENS:
+        if kind == _END:
             return None
         states.append(action)
         values.append(_token(kind, text[at:behind], at, behind) if kind in needed else None)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+
+from trellis.operators.threads import made_on_threads
 
 Residues = NDArray[np.uint64]
 
@@ -72,11 +73,7 @@ def reconstruct(
         How many primes are worked on at once.
     """
     primes = primes_for(bits, size)
-    if threads > 1 and len(primes) > 1:
-        with ThreadPoolExecutor(threads) as pool:
-            tables = list(pool.map(residues, primes))
-    else:
-        tables = [residues(p) for p in primes]
+    tables = list(made_on_threads(residues, primes, threads))
     product = 1
     for p in primes:
         product *= p

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain, islice
 from math import ceil, log2
 from typing import Any, TypeVar
 
@@ -102,22 +100,6 @@ class MatchOperator(StructuredOperator[S]):
         place = {int(code): i for i, code in enumerate(codes.tolist())}
         found = [len(codes) - b if greatest else b for b in best]
         return [None if b >= MISSING else plain_value(column[place[code]]) for b, code in zip(best, found, strict=True)]
-
-
-def made_on_threads(make: Callable[[W], T], work: Iterable[W], threads: int) -> Iterator[T]:
-    """Make something of each piece of work, in order, on so many threads; twice as many wait to be taken."""
-    pieces = iter(work)
-    first = list(islice(pieces, 2))
-    if threads < 2 or len(first) < 2:  # a thread takes longer to start than most lists of one piece
-        yield from map(make, chain(first, pieces))
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: list[Future[T]] = []
-        for piece in chain(first, pieces):
-            waiting.append(pool.submit(make, piece))
-            if len(waiting) > 2 * threads:
-                yield waiting.pop(0).result()
-        yield from (future.result() for future in waiting)
 
 
 def ranked_parts(

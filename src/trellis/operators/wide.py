@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from typing import Any, NamedTuple, overload
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trellis.operators.exact import LARGE, Residues, primes_for
+from trellis.operators.threads import made_on_threads
 
 WORD, HALF = 64, np.uint64(32)
 LOW = np.uint64((1 << 32) - 1)
@@ -62,8 +62,7 @@ class WideNumbers(Sequence[int]):
         from trellis.kernels.count.wide import words_of_residues  # late: most counts go without
 
         primes = primes_for(bits, LARGE)
-        with ThreadPoolExecutor(max(threads, 1)) as pool:
-            tables = np.stack(list(pool.map(residues, primes)))
+        tables = np.stack(list(made_on_threads(residues, primes, threads)))
         inverses = np.array([[pow(p, -1, q) if p != q else 0 for q in primes] for p in primes], np.uint64)
         words = np.empty((tables.shape[1], (LARGE * len(primes) + 63) // WORD), np.uint64)
         words_of_residues(tables, np.array(primes, np.uint64), inverses, words)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 from functools import cached_property, partial
@@ -28,6 +27,7 @@ from trellis.make import make_operator
 from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
 from trellis.operators.exact import LARGE
 from trellis.operators.growth import beginning, duration, extrapolated, reach_in_spans
+from trellis.operators.threads import made_on_threads
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import limited_plan, top_plan
 from trellis.results.aggregated import aggregate_answer
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from trellis.operators.batch import EventWords, PathBatch
 
 FIRST_PIECE, LARGEST_PIECE = 64, 1 << 15  # results that are listed at a time while someone goes through them
+WORTH_THREADS = 256  # events: with fewer, threads take longer to start than most work
 
 
 class LocalResults(Results):
@@ -98,7 +99,8 @@ class LocalResults(Results):
         """The operator that answers, over all events."""
         if self._make_operator is not None:
             return self._make_operator()
-        return make_operator(self.plan, self._prepared.events, _usable_threads(None))
+        events = self._prepared.events
+        return make_operator(self.plan, events, 1 if len(events) < WORTH_THREADS else _usable_threads(None))
 
     @cached_property
     def _maker(self) -> RowMaker:
@@ -331,8 +333,7 @@ class LocalResults(Results):
         from trellis.operators.trends.unrank import sampled_ranks
 
         chosen = sampled_ranks(self._counts, number, seed)
-        with ThreadPoolExecutor(self.operator.threads) as pool:
-            parts = list(pool.map(self._rows, self.operator.at_each(chosen)))
+        parts = list(made_on_threads(self._rows, self.operator.at_each(chosen), self.operator.threads))
         return _table(pa.concat_tables(parts) if parts else self._maker.schema.empty_table())
 
     def _rows(self, batch: PathBatch) -> pa.Table:

@@ -24,7 +24,8 @@ from trellis.operators.joins.best import leading_matches, search_best
 from trellis.operators.joins.counting import Numbers
 from trellis.operators.joins.structure import BATCH_VALUES, JoinStructure
 from trellis.operators.joins.tables import SlotArm
-from trellis.operators.matches import NONE, MatchOperator, made_on_threads
+from trellis.operators.matches import NONE, MatchOperator
+from trellis.operators.threads import made_on_threads
 
 STEP = 5e-9  # seconds that a step of counting takes
 T = TypeVar("T")

@@ -249,7 +249,8 @@ class PositionPaths:
     def _edges(self, source: int, target: int) -> Edges:
         """Return the edges between events at two positions."""
         step = self.graph.steps[source, target]
-        adjacency = encode_values(step.conditions, self._values, self.slice.usable)
+        cuts = self.slice.pairs > self.plan.sizes.small_pairs
+        adjacency = encode_values(step.conditions, self._values, self.slice.usable, cuts=cuts)
         adjacency.gives &= self.usable[self.graph.positions[source].variable]
         adjacency.takes &= self.usable[self.graph.positions[target].variable]
         events = self.slice
@@ -348,7 +349,7 @@ def stacked_edges(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tup
     rows = np.zeros((len(edges), size + 1), np.int64)
     total = 0
     for row, (degrees, targets) in zip(rows, edges, strict=True):
-        row[0] = total
-        row[1:] = total + np.cumsum(degrees)
+        np.cumsum(degrees, out=row[1:])
+        row += total
         total += len(targets)
     return rows, np.concatenate([targets for _, targets in edges]) if edges else np.empty(0, np.int32)

@@ -51,10 +51,14 @@ class PatternStructure(GroupParts):
         graph, sizes = self.plan.positions, self.plan.sizes
         if not self.lists and (graph is None or self.plan.operator.method == SEARCH):
             return False
-        pairs = self.events.pairs_between(0, len(self.events), each_start=True)
-        if pairs <= (sizes.counted_pairs if self.lists else sizes.small_pairs):
+        if self._pairs <= (sizes.counted_pairs if self.lists else sizes.small_pairs):
             return True
         return self.lists and graph is not None and self.is_explored and not is_in_order(graph, self.variables)
+
+    @cached_property
+    def _pairs(self) -> int:
+        """The number of pairs of events in all graphs."""
+        return self.events.pairs_between(0, len(self.events), each_start=True)
 
     @cached_property
     def counts(self) -> list[int]:

@@ -22,10 +22,11 @@ from trellis.operators.aggregates import Sum
 from trellis.operators.batch import NO_RANK, PathBatch, RankRange, rank_labels
 from trellis.operators.contract import BestRequest, Counts, ListRequest
 from trellis.operators.joins.best import leading_of_plan, search_best_of_plan
-from trellis.operators.matches import MISSING, NONE, MatchOperator, made_on_threads
+from trellis.operators.matches import MISSING, NONE, MatchOperator
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.structure import RANK_LIMIT, SequenceStructure
 from trellis.operators.sequences.tree import drawn
+from trellis.operators.threads import made_on_threads
 
 RUN_TREE = 1e6  # expected rows of a node up to which a tree plan is run to see what it does
 RUN_TILES = 500  # tiles, likewise

@@ -66,7 +66,8 @@ def build_graph(plan: Plan, events: Slice, direct: DirectEdges | None = None) ->
     if direct is not None:
         offsets, successors = _direct_edges(events, direct, plan.sizes)
     else:
-        adjacency = encode(plan.adjacent, events.columns, events.usable)
+        cuts = events.pairs > plan.sizes.small_pairs
+        adjacency = encode(plan.adjacent, events.columns, events.usable, cuts=cuts)
         if plan.bound.select is Select.CONTIGUOUS:
             degrees, successors = consecutive_edges(events, adjacency)
         else:
@@ -151,7 +152,7 @@ def edge_codes(events: Slice, adjacency: Adjacency, policy: int) -> kernel.EdgeC
 
 
 def _rows(arrays: list[Ints], n: int) -> np.ndarray:
-    return np.array(arrays) if arrays else np.empty((0, n), np.int64)
+    return np.concatenate(arrays).reshape(len(arrays), n) if arrays else np.empty((0, n), np.int64)
 
 
 def _clauses(adjacency: Adjacency, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -140,13 +140,13 @@ class TrendOperator(StructuredOperator[TrendStructure]):
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the trends with given ranks, in bounded batches; threads list parts of any task."""
-        from trellis.operators.trends.listing import Listing, TraversalInput
-        from trellis.operators.trends.task_ranges import TaskRanges
-
         all_few = None if request.compact else self.structure.few
         if all_few is not None:
             values = self._values(request.positions_only)
             return map(request.make, all_few.of(request.ranges, values, request.words))
+        from trellis.operators.trends.listing import Listing, TraversalInput
+        from trellis.operators.trends.task_ranges import TaskRanges
+
         few = request.rows <= self.plan.sizes.most_picked and not request.compact
         if few and self._picks_sooner(request):
             return self._picked(request)
@@ -217,14 +217,16 @@ class TrendOperator(StructuredOperator[TrendStructure]):
     def best(self, request: BestRequest[T]) -> Iterator[T]:
         """List the best trends alone, where they can be searched and that is quicker; else all."""
         found = self.search_best(request)
-        if found is not None:
-            return map(request.make, found)
-        return self.list(request.all_of(self.counts))
+        return self.list(request.all_of(self.counts)) if found is None else map(request.make, found)
 
     def search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
         """Return the best trends, or None where all are to be listed."""
         bound = request.bound
+        self.structure.lists = True
         if bound.limit is None or bound.limit_per:
+            return None
+        most = min(self.plan.sizes.best_few, request.max_trends)
+        if most >= 0 and (few := self.structure.few) is not None and len(few.batch) <= most:
             return None
         from trellis.operators.trends.best import BestTrends, may_be_worthwhile
         from trellis.operators.trends.links import links_of

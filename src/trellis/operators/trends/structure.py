@@ -147,7 +147,8 @@ class TrendStructure:
     @cached_property
     def counts(self) -> list[int]:
         """The exact number of trends of each group."""
-        return self.counter(self.events).counts() if self.few is None else self.few.counts
+        few = self.few
+        return self.counter(self.events).counts() if few is None else few.counts
 
     @property
     def few(self) -> FewPaths | None:
