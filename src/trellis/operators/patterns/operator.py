@@ -144,16 +144,16 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         return self.counts
 
     @property
-    def _index_of_spans(self) -> IndexedPositions | None:
-        """The indexes, if the results of spans are listed on them."""
+    def _index_to_list(self) -> IndexedPositions | None:
+        """The indexes, if results are listed on them: of spans, and where graphs do not tell where results begin."""
         graph = self.plan.positions
-        if graph is None or not graph.span or self.structure.by_paths:
+        if graph is None or not (graph.span or graph.counts_first) or self.structure.by_paths:
             return None
         return self.indexed if self.indexed is not None and self.indexed.in_order else None
 
     def lists_at_once(self) -> bool:
         """Return whether the paths of all groups are held together, on which threads list."""
-        if self._index_of_spans is not None:
+        if self._index_to_list is not None:
             return False
         part = next(self.structure.all_parts(), None)
         if part is None or part.last < len(self.events.groups) or not part.holds(None) or part.paths.ambiguous.any():
@@ -166,8 +166,8 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         if sooner and (indexed := self._unranking) is not None:
             yield from map(request.made, indexed.at_each(request.ranks()))
             return
-        if (of_spans := self._index_of_spans) is not None:
-            yield from of_spans.list(request)
+        if (indexed := self._index_to_list) is not None:
+            yield from indexed.list(request)
             return
         waiting = [one for one in request.ranges if one[1] < one[2]]
         for part in self.structure.parts(sorted({group for group, _, _ in waiting})):
