@@ -127,10 +127,6 @@ class BindError(QueryError):
     """The query does not fit the columns, types or parameters it was given."""
 
 
-class ReservedError(BindError):
-    """The query uses something that is reserved for later."""
-
-
 class UsageError(TrellisError):
     """An option or argument is wrong."""
 

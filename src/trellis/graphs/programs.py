@@ -85,6 +85,14 @@ class PageRank(VertexProgram):
         return Solution(self.finish(values, float(values.sum())), rounds, total, still)
 
 
+def _solved(graph: WholeGraph, solve: Callable[[Ints, Ints, Ints], None]) -> Solution:
+    """Return the numbers that a kernel writes for the vertices, in one go, from the edges into each."""
+    offsets, edges = graph.in_edges
+    out = np.empty(len(offsets) - 1, np.int64)
+    solve(offsets, edges.source, out)
+    return Solution(out, 1, len(out))
+
+
 class Components(VertexProgram):
     """The component of each vertex, named by its smallest vertex; the direction of edges does not count."""
 
@@ -98,12 +106,7 @@ class Components(VertexProgram):
 
     def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
         """Join the ends of edges, each once."""
-        if type(self) is not Components:
-            return None
-        offsets, edges = graph.in_edges
-        out = np.empty(len(offsets) - 1, np.int64)
-        whole.smallest_connected(offsets, edges.source, out)
-        return Solution(out, 1, len(out))
+        return _solved(graph, whole.smallest_connected) if type(self) is Components else None
 
     def apply(self, own: Any, summed: Any, vertices: Vertices, round: int) -> Values:  # noqa: D102
         return np.minimum(own, summed)
@@ -228,12 +231,7 @@ class Cores(VertexProgram):
 
     def solve(self, graph: WholeGraph, bound: int) -> Solution | None:
         """Take vertices away, those with the fewest neighbours first."""
-        if type(self) is not Cores:
-            return None
-        offsets, edges = graph.in_edges
-        out = np.empty(len(offsets) - 1, np.int64)
-        whole.core_numbers(offsets, edges.source, out)
-        return Solution(out, 1, len(out))
+        return _solved(graph, whole.core_numbers) if type(self) is Cores else None
 
     def sum(self, gathered: NDArray[Any], offsets: Ints) -> Any:  # noqa: D102
         result = np.empty(len(offsets) - 1, np.int64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from trellis.io.arrow import Chunked
+from trellis.events.columns.arrow import Chunked
 from trellis.io.failures import check_columns, reading
 from trellis.io.sources import Source
 

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv
 
 from trellis.errors import DataError
-from trellis.io.arrow import pc, pcsv
+from trellis.events.columns.arrow import pc
 from trellis.io.failures import check_columns, reading
 from trellis.io.infer import COMMA
 from trellis.io.sources import Source, open_source
 from trellis.io.spreadsheets import unguard_name, unguard_text
 
+pcsv: Any = pyarrow.csv  # its stubs do not know the newest options
 _BLOCK = 16 << 20
 _HEADER = 1 << 16  # bytes in which a header ends
 _DELIMITERS = (";", "\t", "|")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from trellis.events.columns.arrow import Chunked, pc
 from trellis.events.times import parse_times
-from trellis.io.arrow import Chunked, pc
 
 INTEGER = r"\A-?(0|[1-9][0-9]*)\z"
 NUMBER = r"\A(-?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|nan|NaN|-?inf|-?Infinity)\z"

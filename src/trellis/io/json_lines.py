@@ -9,12 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.json
 
 from trellis.errors import DataError
-from trellis.io.arrow import Chunked, pc, pjson
+from trellis.events.columns.arrow import Chunked, pc
 from trellis.io.failures import reading, reason
 from trellis.io.sources import Source, open_source
 
+pjson: Any = pyarrow.json
 _BLOCK = 16 << 20
 _LARGEST = 2.0**63
 _LARGEST_DECIMAL = 1e38

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from trellis.io.arrow import pc
+from trellis.events.columns.arrow import pc
 from trellis.io.infer import infer_column
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 import pyarrow as pa
 
 from trellis.errors import DataError
+from trellis.events.columns.arrow import Chunked
 from trellis.events.times import java_pattern_to_regex, parse_times, warn_of_zones, with_parsed_times
-from trellis.io.arrow import Chunked
 from trellis.io.columnar import read_orc, read_parquet
 from trellis.io.csv_files import read_csv
 from trellis.io.failures import check_columns

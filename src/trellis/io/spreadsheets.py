@@ -12,7 +12,7 @@ import re
 
 import pyarrow as pa
 
-from trellis.io.arrow import Array, Chunked, pc
+from trellis.events.columns.arrow import Array, Chunked, pc
 
 GUARD = "'\u2060"
 FORMULA = rf"\A((?:{GUARD})*[=+\-@\t\r\n])"

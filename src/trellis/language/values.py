@@ -198,7 +198,7 @@ def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
         case s.Negative(operand=s.Real(value=number)):
             return _real(number.copy_negate(), beside)
         case s.Negative(operand=x):
-            return _negative(x, e, scope, beside)
+            return _signed("negative", "`-`", x, e, scope, beside)
         case s.Integer(value=number):
             return _integer(number, e, scope)
         case s.Real(value=number):
@@ -214,7 +214,7 @@ def _bound(e: s.Expression, scope: Scope, beside: Type | None) -> Value:
         case s.Arithmetic(op=op, left=left, right=right):
             return _arithmetic(op, left, right, e, scope)
         case s.Call(function="ABS", arguments=(x,)):
-            return _absolute(x, e, scope, beside)
+            return _signed("abs", "ABS", x, e, scope, beside)
         case s.Call(function="COALESCE", arguments=arguments):
             values, type_ = _of_one_type("COALESCE", arguments, scope, beside)
             return Operation("coalesce", values, type_, scope.source(e))
@@ -361,18 +361,12 @@ def _string(text: str, e: s.Node, scope: Scope, beside: Type | None) -> Value:
     return Constant(text, STRING)
 
 
-def _negative(x: s.Expression, e: s.Node, scope: Scope, beside: Type | None) -> Value:
+def _signed(function: str, sign: str, x: s.Expression, e: s.Node, scope: Scope, beside: Type | None) -> Value:
+    """Return a number or duration with its sign changed, or without it; `sign` is how that is written."""
     value = bind_value(x, scope, beside)
     if not (value.type.numeric or value.type.kind in (Kind.DURATION, Kind.UNKNOWN)):
-        scope.fail(f"`-` takes a number; `{scope.source(x)}` is {value.type.described()}", e)
-    return Operation("negative", (value,), value.type, scope.source(e))
-
-
-def _absolute(x: s.Expression, e: s.Node, scope: Scope, beside: Type | None) -> Value:
-    value = bind_value(x, scope, beside)
-    if not (value.type.numeric or value.type.kind in (Kind.DURATION, Kind.UNKNOWN)):
-        scope.fail(f"ABS takes a number; `{scope.source(x)}` is {value.type.described()}", e)
-    return Operation("abs", (value,), value.type, scope.source(e))
+        scope.fail(f"{sign} takes a number; `{scope.source(x)}` is {value.type.described()}", e)
+    return Operation(function, (value,), value.type, scope.source(e))
 
 
 def _of_one_type(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from trellis.errors import UsageError
-from trellis.io.arrow import Array
+from trellis.events.columns.arrow import Array
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

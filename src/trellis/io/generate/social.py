@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from trellis.io.arrow import Array, pc
+from trellis.events.columns.arrow import Array, pc
 from trellis.io.claims import claimed
 from trellis.io.generate.parts import Integers, count, pick, positive, random_numbers, timestamps
 from trellis.io.outputs import PLACE

@@ -40,7 +40,7 @@ class BestMatches:
 
     def __init__(self, structure: JoinStructure, events: Slice, orderings: Sequence[Ordering]) -> None:
         self.structure = structure
-        self.keys = match_keys(orderings, structure.candidates, structure.arms, events) if structure.arms else None
+        self.keys = match_keys(orderings, structure.arms, events) if structure.arms else None
 
     def find(self, limit: int, per_group: bool, before: Before | None = None) -> PathBatch | None:
         """Return the best matches in the order of groups and ranks; None where they cannot be searched.

@@ -31,7 +31,7 @@ from trellis.language.bound import (
 from trellis.language.schema import INTEGER, Kind
 from trellis.language.syntax import Which
 from trellis.operators.joins.ranges import WIDEST, ColumnRanges
-from trellis.operators.joins.tables import JoinCandidates, SlotArm
+from trellis.operators.joins.tables import SlotArm
 
 REALS = (
     instructions.LOAD_REAL, instructions.CONSTANT_REAL, *range(instructions.ADD_REAL, instructions.TO_REAL + 1),
@@ -106,17 +106,15 @@ class KeyValues:
         return None
 
 
-def match_keys(
-    orderings: Sequence[Ordering], candidates: JoinCandidates, arms: Sequence[SlotArm], events: Slice
-) -> MatchKeys | None:
+def match_keys(orderings: Sequence[Ordering], arms: Sequence[SlotArm], events: Slice) -> MatchKeys | None:
     """Return the keys as the search takes them; None where one is no program, or may leave 64 bits.
 
     Parameters
     ----------
     orderings
         The keys of ORDER BY.
-    candidates, arms
-        The candidates, and the arms of the pattern.
+    arms
+        The arms of the pattern.
     events
         The events, with the columns that the keys read.
     """

@@ -199,7 +199,7 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: Re
     return {
         t.T_VARIABLES: ints(mask(one.variables, codes) for one in guard_terms),
         t.T_ABSENT: ints(-1 if one.absent is None else alphabet.absent_numbers[one.absent] for one in guard_terms),
-        t.T_CLOSES: ints(bits(_closed_by(one, alphabet)) for one in guard_terms),
+        t.T_CLOSES: ints(bits(_closed_by(one)) for one in guard_terms),
         t.T_LATE: ints(
             t.NOTED if one.noted else t.LATE if one.late else t.TWICE * _is_of_two(one) for one in guard_terms
         ),
@@ -275,7 +275,7 @@ def _living_in(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
     return frozenset(of_not).union(*(view.emptied_by for view in one.views))
 
 
-def _closed_by(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
+def _closed_by(one: GuardTerm) -> frozenset[int]:
     """Return the groups whose next iteration makes known what a term waits for."""
     late = {c.var for c in columns_of(one.condition.value) if c.which in LATE and not one.is_over(c.var)}
     late |= {view.name for view in one.awaited}

@@ -23,7 +23,7 @@ from trellis.engines.spark.sources.read_stream import FILE_AGE
 from trellis.engines.spark.stream.one_query import WritingStream
 from trellis.engines.spark.stream.spark_log import check_files
 from trellis.errors import DataError, UsageError
-from trellis.io.arrow import pc
+from trellis.events.columns.arrow import pc
 from trellis.io.durable import kept_file, swapped_file
 from trellis.kernels.papers.debs2016.lines import NEVER, line_times
 from trellis.papers.debs2016 import Communities, Posts

@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from trellis.engines.spark.batch.operate import make_slice
 from trellis.engines.spark.batch.sink import task_number
@@ -47,21 +48,10 @@ _START = pa.struct([pa.field(name, pa.int64()) for name in (GROUP, WINDOW, UNTIL
 
 def index_type(rows: DataFrame) -> t.StructType:
     """Return the type of indexed rows, made of the rows of a split."""
-    numbers = [t.StructField(name, t.LongType()) for name in (EVENT, VERTEX)]
-    to, starts = (
-        t.ArrayType(t.StructType([t.StructField(n, t.LongType()) for n in names]))
-        for names in ((FIRST, LAST), (GROUP, WINDOW, UNTIL, FIRST_END))
-    )
-    return t.StructType(
-        [
-            *rows.schema.fields,
-            *numbers,
-            t.StructField(TO, to),
-            t.StructField(LATER, t.LongType()),
-            t.StructField(NEAREST, t.LongType()),
-            t.StructField(STARTS, starts),
-        ]
-    )
+    number = pa.int64()
+    added = {EVENT: number, VERTEX: number, TO: pa.list_(_RANGE), LATER: number, NEAREST: number}
+    index = from_arrow_schema(pa.schema(added | {STARTS: pa.list_(_START)}))
+    return t.StructType([*rows.schema.fields, *index.fields])
 
 
 def index_in_kernels(rows: Split) -> DataFrame:
