@@ -129,7 +129,7 @@ def test_every_trend_is_sampled_as_often() -> None:
 
 def test_what_unranking_a_window_needs_is_kept_up_to_a_bound() -> None:
     query = trellis.query("PATTERN S+ s[] WHERE s[i].x > s[i-1].x WITHIN 4 SLIDE 4")
-    trends = query.detect(rising(12), event_id="id")
+    trends = query.detect(rising(12), event_id="id", sizes=Sizes(few_rows=0))
     unranker = trends.operator.unranker
     for window in (0, 4, 0, 8, 4):
         trends.trend(0, window=window)
