@@ -121,4 +121,4 @@ def test_an_explanation_tells_the_values_so_far() -> None:
 def test_the_plan_tells_running_registers() -> None:
     text = str(trellis.query("PATTERN E+ s[] WHERE s[i].x > AVG(s[..i-1].x) HAVING COUNT(s) < 3").explain())
     assert "the sum of x of s for `s.x > AVG(s[..i-1].x)`" in text
-    assert "how many s, up to 3 for `COUNT(s) < 3`" in text
+    assert "how many s, up to 4 for `COUNT(s) < 3`" in text
