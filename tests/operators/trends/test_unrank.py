@@ -139,7 +139,7 @@ def test_what_unranking_a_window_needs_is_kept_up_to_a_bound() -> None:
     assert trends.trend(1, window=4).to_pylist()[0]["events"] == [4, 5, 7]
     assert unranker.unrankers[1] is one
     for room, left in ((2 * one.nbytes, [0, 1]), (0, [1])):
-        other = query.detect(rising(12), event_id="id", sizes=Sizes(kept_bytes=room))
+        other = query.detect(rising(12), event_id="id", sizes=Sizes(few_rows=0, kept_bytes=room))
         for window in (8, 0, 4):
             other.trend(0, window=window)
         assert list(other.operator.unranker.unrankers) == left
