@@ -15,9 +15,9 @@ import os
 import pwd
 import shutil
 import stat
-import sys
 import tempfile
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from trellis.errors import warn
@@ -66,31 +66,22 @@ def _base() -> Path | None:
     return Path(home) / ".cache" if os.path.isabs(home) and os.path.isdir(home) else None
 
 
-def compiled_directory() -> Path:
-    """Return where compiled code is kept: where the user says, in the user's caches, or until this process ends."""
-    given = os.environ.get(COMPILED)
-    if given:
-        path = Path(given).absolute()
-        with suppress(OSError):
-            path.mkdir(_PRIVATE, parents=True, exist_ok=True)
-            if is_trusted(path) and all(is_trusted(inner) for inner in path.iterdir() if inner.is_dir()):
-                return path
-    return cache_directory("numba") or temporary_directory()
+@cache
+def compiled_directory() -> Path | None:
+    """Return where compiled code is kept: where the user says, in the user's caches, or until this process ends.
 
-
-def trust_compiled(module: str) -> None:
-    """Let Numba read compiled code only from where nobody else may write.
-
-    Parameters
-    ----------
-    module
-        The file of a module with compiled functions. Where its directory can be written and the user names no other,
-        they are kept there.
+    None where nothing can be written at all.
     """
-    if os.environ.get(COMPILED) or not os.access(Path(module).parent, os.W_OK):
-        os.environ[COMPILED] = str(compiled_directory())
-        if "numba" in sys.modules:  # which has looked already
-            sys.modules["numba"].config.CACHE_DIR = os.environ[COMPILED]
+    given = os.environ.get(COMPILED)
+    with suppress(OSError):
+        if given:
+            path = Path(given).absolute()
+            path.mkdir(_PRIVATE, parents=True, exist_ok=True)
+            if is_trusted(path) and os.access(path, os.W_OK):
+                return path
+    with suppress(OSError):
+        return cache_directory("numba") or temporary_directory()
+    return None
 
 
 def temporary_directory() -> Path:

@@ -127,7 +127,7 @@ def test_it_is_used_at_another_place_and_not_when_anything_else_differs(copied: 
 
 @built
 def test_a_damaged_file_is_compiled_anew(copied: Path, tmp_path: Path) -> None:
-    for file in (copied / "compiled" / "code").rglob("*.nb?"):
+    for file in (copied / "compiled" / "code").rglob("*.nbc"):
         file.write_bytes(b"")
     assert run_program(NEIGHBOURS, copied, tmp_path / "kept") == ["/ 1"]
 
@@ -277,6 +277,11 @@ total(np.ones(3, np.int64))
 def test_what_takes_long_is_told_once() -> None:
     done = subprocess.run([sys.executable, "-c", PATIENT], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stderr == "Trellis: compiling, first time only.\n"
+
+
+def test_it_is_never_told_among_the_results() -> None:
+    closed = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", PATIENT]
+    assert subprocess.run(closed, cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout == b""
 
 
 def test_cases_are_queries_of_all_kinds() -> None:

@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import trellis
-from tests.engines.spark.cluster import CONF, Cluster, compiled_here, running_cluster, trellis_command, workers_python
+from tests.engines.spark.cluster import CONF, Cluster, running_cluster, trellis_command, workers_python
 from tests.faults.killing import after_tasks, kill_python_worker
+from trellis.caches import compiled_directory
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -74,7 +75,7 @@ def cluster(place: Path) -> Iterator[Cluster]:
 def conf(place: Path, cluster: Cluster) -> dict[str, Any]:
     trellis.query(QUERY).detect(events(3, 3), event_id="id").to_arrow()  # compiles what the workers are given
     return {
-        "spark.executorEnv.NUMBA_CACHE_DIR": compiled_here(place, cluster.sent),
+        "spark.executorEnv.NUMBA_CACHE_DIR": compiled_directory(),
         "spark.pyspark.python": workers_python(place / "python"),
         "spark.sql.shuffle.partitions": 12,
     }

@@ -15,7 +15,9 @@ from tests.kernels import test_compiled_patterns, test_debs2016
 from trellis.operators.joins.best import BestMatches
 from trellis.operators.joins.counting import JoinCounter
 from trellis.operators.joins.structure import JoinStructure
+from trellis.operators.patterns import best
 from trellis.operators.patterns.explore import Exploration
+from trellis.operators.patterns.lazily import FirstResults
 from trellis.papers.debs2016 import Communities, Posts
 
 ROOT = Path(trellis.kernels.__file__).parent
@@ -23,15 +25,21 @@ SOURCE = ROOT.parent
 COMPILED = ("njit", "lean", "counted")  # decorators that compile
 Kernel = tuple[str, str]  # module and name
 
-# Kernels that take the tables of a compiled pattern: `test_compiled_patterns` asks the plain classes that make these.
+# Kernels that take the tables of a compiled pattern: `test_compiled_patterns` asks the plain classes, or the module,
+# that make these.
 BY_TABLES = {
     "best_matches": BestMatches,
+    "best_of_pivots": best,
+    "best_values": best,
     "bound_tasks": BestMatches,
     "count_groups": Exploration,
     "count_join": JoinCounter,
     "explore_groups": Exploration,
     "list_matches": JoinStructure,
+    "paths_of": best,
+    "ranks_of": best,
     "report_groups": Exploration,
+    "walk_groups": FirstResults,
 }
 # Those that are a whole query of the DEBS 2016 challenge: `test_debs2016` asks the classes that make their state.
 WHOLE_QUERIES = {"run_posts": Posts, "run_communities": Communities}

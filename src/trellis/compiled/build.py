@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
 import gc
 import hashlib
 import multiprocessing
@@ -14,13 +15,16 @@ import tempfile
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 from typing import Any
 
 PACKAGE = Path(__file__).parents[1]
 MADE_OF = "made_of.txt"
+FRESH = ".trellis-new-"
+"""How the directory is called that is built, until it is whole."""
 
 
 def main() -> None:
@@ -39,11 +43,38 @@ def main() -> None:
         parser.error(f"--to: {place} is there already")
     if not given.again and is_current(place):
         return
+    try:
+        place.parent.mkdir(exist_ok=True)
+        with _alone(place.parent):
+            if given.again or not is_current(place):  # another process may have built it meanwhile
+                _put(place, given.verbose)
+    except OSError as problem:
+        raise SystemExit(f"Nothing was compiled for {place}: {problem.strerror or problem}.") from None
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Have processes that build into a folder do so one after another, and remove what killed ones have left there."""
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("Another process compiles what Trellis needs: waiting for it.", file=sys.stderr)
+            fcntl.flock(number, fcntl.LOCK_EX)
+        for left in folder.glob(f"{FRESH}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        os.close(number)
+
+
+def _put(place: Path, verbose: bool) -> None:
+    """Build, and put what was built into its place."""
     print("Compiling what Trellis needs, once (a minute or two).", file=sys.stderr)
-    place.parent.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".new-") as fresh:
-        begin = _cpu_seconds()
-        _build(Path(fresh), given.verbose)
+    begin = _cpu_seconds()
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=FRESH) as fresh:
+        _build(Path(fresh), verbose)
         _replace(Path(fresh), place)
     size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     print(f"Compiled in {_cpu_seconds() - begin:.0f} seconds of CPU: {size / 1e6:.1f} MB.", file=sys.stderr)
@@ -52,8 +83,8 @@ def main() -> None:
 def is_current(place: Path) -> bool:
     """Return whether a directory holds code that was compiled from the sources and cases as they are."""
     try:
-        return (place / MADE_OF).read_text() == _made_of()
-    except FileNotFoundError:
+        return (place / MADE_OF).read_bytes() == _made_of().encode()
+    except OSError:
         return False
 
 
@@ -65,6 +96,7 @@ def _ask_numba() -> None:
     machine = os.uname().machine
     os.environ["NUMBA_CPU_NAME"] = "x86-64-v3" if machine == "x86_64" else "generic"
     os.environ["NUMBA_CPU_FEATURES"] = ""
+    os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"  # a library that others may not have
 
 
 def _build(fresh: Path, verbose: bool) -> None:
@@ -108,9 +140,10 @@ def _run(steps: Iterable[tuple[str, Callable[[], None]]], left: Synchronized[int
     """Run steps while any are left; another process begins at their other end."""
     warnings.simplefilter("ignore")  # about the events of the cases, which nobody asked for
     seconds = _seconds_by_kernel() if verbose else {}
+    starter = multiprocessing.parent_process()
     for name, step in steps:
         with left.get_lock():
-            if left.value == 0:
+            if left.value == 0 or (starter and not starter.is_alive()):
                 break
             left.value -= 1
         begin = time.process_time()
@@ -156,8 +189,7 @@ def _made_of() -> str:
 def _replace(fresh: Path, place: Path) -> None:
     """Put a directory in the place of another: at any time there is one, or none, but never half of one."""
     fresh.chmod(0o755)
-    kept = fresh.rename(place.with_name(f"{fresh.name}-made"))
-    if place.exists():
-        shutil.rmtree(place)
-    kept.rename(place)
-    fresh.mkdir()  # for whoever removes it
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=FRESH) as old:
+        if place.exists():
+            place.rename(Path(old) / place.name)
+        fresh.rename(place)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
+from trellis.plan.sizes import Sizes
+
 RISING = "s[i].price > s[i-1].price"
 HOPPING = "WITHIN 1 min SLIDE 30 s"
 NEARBY = f"{RISING} AND s[i].ts - s[i-1].ts <= 5 min"
@@ -43,6 +45,10 @@ EXPLORED = (
     ),
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) AFTER MATCH SKIP PAST LAST"),
     KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
+    KernelCase("many types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price LIMIT 3", ("first",)),
+    KernelCase(
+        "stock", "PATTERN SEQ(Stock a, OR(Stock b, Stock c))+ g[] WHERE [name] AND b.price > a.price WITHIN 10 s"
+    ),
 )
 """Patterns of several variables whose matches are explored: one process compiles what listing and counting share."""
 
@@ -121,6 +127,11 @@ CASES = (
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) AFTER MATCH SKIP PAST LAST"),
     KernelCase("types", "PATTERN SEQ(A a, AND(B b, C c)) ORDER BY c.price - a.price DESC LIMIT 3"),
     KernelCase(
+        "types",
+        "PATTERN SEQ(A+ a[], B b) WHERE a.price < b.price ORDER BY LENGTH DESC LIMIT 2",
+        options={"sizes": Sizes(counted_pairs=-1)},
+    ),
+    KernelCase(
         "types", "PATTERN SEQ(A a, B b, C c) WHERE c.price > a.price AND 2 * b.price < c.price + a.price", ("sample",)
     ),
     KernelCase(
@@ -154,7 +165,7 @@ def run(case: KernelCase) -> None:
     import trellis
 
     events = _tables()[case.events]
-    type_column = "type" if case.events == "types" else None
+    type_column = "type" if "types" in case.events else None
     query = trellis.query(case.query)
     found = query.detect(events, type=type_column, event_id="event_id", engine="local", **case.options)
     total = found.count()
@@ -187,13 +198,18 @@ def _tables() -> dict[str, Any]:
             "kind": [("a", "b", "c")[i % 3] for i in range(20)],
         }
     )
+    typed = numbers.append_column("type", [[("A", "B", "C")[(i * i // 3) % 3] for i in range(20)]])
+    many = [typed.set_column(0, "time", pa.array(range(20 * i, 20 * i + 20))) for i in range(20)]
+    ids = pa.array([f"e{i}" for i in range(400)])
+    many_types = pa.concat_tables(many).combine_chunks().set_column(1, "event_id", ids)
     return {
         "stock": generate_table("stock", 200, 1, companies=4),
         "many": generate_table("stock", 200, 1, companies=1),
         "kite": generate_table("kite", 200, 1),
         "numbers": numbers,
         "rising": pa.table({"time": range(1_500), "event_id": range(1_500), "price": range(1_500)}),
-        "types": numbers.append_column("type", [[("A", "B", "C")[(i * i // 3) % 3] for i in range(20)]]),
+        "types": typed,
+        "many types": many_types,
     }
 
 

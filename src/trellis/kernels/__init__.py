@@ -36,7 +36,3 @@ Arrays that belong together are a `NamedTuple`, which costs a kernel nothing. In
 tuples before a loop: Numba counts the references of whatever array a call is given. Where an argument may be None,
 Numba compiles each case by itself.
 """
-
-from trellis.caches import trust_compiled
-
-trust_compiled(__file__)

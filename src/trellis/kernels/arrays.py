@@ -5,8 +5,11 @@ Places are unsigned inside: an index that cannot be negative needs no test wheth
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba.extending import register_jitable
+from numpy.typing import NDArray
 
 from trellis.kernels.jit import njit
 
@@ -63,6 +66,13 @@ def saturating_sum(a, b):
     """Return the sum of two unsigned 64-bit numbers, at most `FULL`."""
     total = a + b
     return FULL if total < b else total
+
+
+def enlarged(values: NDArray[Any], used: int, size: int) -> NDArray[Any]:
+    """Return an array of a size that begins with the rows of another that are used: for Python, which knows slices."""
+    larger = np.empty((size, *values.shape[1:]), values.dtype)
+    larger[:used] = values[:used]
+    return larger
 
 
 @njit(cache=True, nogil=True)

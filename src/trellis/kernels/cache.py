@@ -2,24 +2,29 @@
 
 What ships lies in the package, in `SHIPPED`: in a directory for the very versions of Python, Numba, LLVM and NumPy that
 it was compiled with, for the plainest processor that all of the last ten years can stand in for. It is only read. What
-is not there is compiled for the processor at hand and kept where Numba keeps things (see `trellis.caches`).
+is not there is compiled for the processor at hand and kept in `trellis.caches.compiled_directory`.
 
-Both are believed only as long as the sources are what they were: Numba itself looks at the file of a function, here it
-is that file and all that it imports from other kernels, by their content.
+A file holds one form of one kernel, and begins with a digest of all that the code depends on and of the code itself:
+the sources of the kernel and of all that it imports from other kernels, the versions, the types, the processor. Where
+that is not what it should be, the file is as good as none, whether it is old, foreign, cut off or damaged. No path goes
+into it: whoever has the same sources shares what is kept.
 """
 
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import os
 import pickle
 import re
 import sys
+import tempfile
+import time
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import cache
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +33,11 @@ import numba
 import numpy as np
 from llvmlite import binding
 from numba.core import config
-from numba.core.caching import Cache, CompileResultCacheImpl, IndexDataCacheFile
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from trellis.caches import compiled_directory
 
 KERNELS = Path(__file__).parent
 SHIPPED = KERNELS.parent / "compiled" / "code"
@@ -41,10 +50,13 @@ LOCKS = ".locks"
 PROCESSORS = {"x86_64": "x86-64-v3"}
 """The processor that shipped code is for, by architecture; elsewhere `generic`."""
 
+PATIENCE = 30.0
+"""How many seconds a process waits for another one that compiles the same kernel: that one may have been stopped."""
+
 _THIS = Path(__file__)
 _V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
-_turn = ExitStack()  # of this process to compile a kernel: one thread of it does at a time
-_DAMAGE = (AttributeError, EOFError, ImportError, TypeError, ValueError, pickle.UnpicklingError, zlib.error)
+_KEPT = 30 * 24 * 3600.0  # seconds after which another form of a kernel takes its place
+_DIGEST = hashlib.sha256().digest_size
 _IMPORT = re.compile(r"^from (trellis\.kernels[\w.]*) import (\([^)]*\)|.*)$", re.MULTILINE)
 
 
@@ -63,12 +75,19 @@ def versions() -> str:
 @cache
 def can_run_shipped() -> bool:
     """Return whether this processor can run what ships, and nothing was asked of Numba that would change the code."""
-    if config.CPU_NAME is not None or config.BOUNDSCHECK or config.DEBUGINFO_DEFAULT or config.DISABLE_JIT:
+    if config.BOUNDSCHECK or config.DEBUGINFO_DEFAULT or config.DISABLE_JIT or not config.ENABLE_AVX:
+        return False
+    if config.CPU_NAME is not None or config.CPU_FEATURES is not None:
         return False
     if processor() == "generic":
         return True
     features = binding.get_host_cpu_features()
     return all(features.get(name, False) for name in _V3)
+
+
+def _options() -> tuple[int, ...]:
+    """Return the settings of Numba that change the code for one processor; none where it is to ship."""
+    return () if _is_building() else (int(config.OPT), bool(config.BOUNDSCHECK), bool(config.DEBUGINFO_DEFAULT))
 
 
 # --- Sources ----------------------------------------------------------------------------------------------------
@@ -91,6 +110,7 @@ def stamp(file: Path) -> str:
 
 @cache
 def _text(file: Path) -> bytes:
+    """Return the text of a file as it was when this was imported, since that is what runs."""
     return file.read_bytes()
 
 
@@ -112,128 +132,136 @@ def _imported(file: Path) -> frozenset[Path]:
 # --- Files ------------------------------------------------------------------------------------------------------
 
 
-class _OwnCacheFile(IndexDataCacheFile):
-    """The specialisations of a kernel that this machine has compiled."""
-
-    def _load_index(self) -> dict[Any, str]:
-        try:
-            return super()._load_index()
-        except _DAMAGE:
-            return {}  # written by another version, with other classes: it is written anew
-
-    def load(self, key: Any) -> Any:
-        """Return the code for the types of arguments; None if there is nothing, or it cannot be read."""
-        try:
-            return super().load(key)
-        except _DAMAGE:
-            return None
+def _read(file: Path, key: bytes) -> Any:
+    """Return the code that a file holds for what a key describes; None if there is none, or anything else."""
+    content = file.read_bytes()
+    body = content[_DIGEST:]
+    return pickle.loads(zlib.decompress(body)) if content[:_DIGEST] == _sealed(key, body) else None
 
 
-class _Shipped(_OwnCacheFile):
-    """The specialisations of a kernel that ship; compressed."""
-
-    def _load_data(self, name: str) -> Any:
-        with open(self._data_path(name), "rb") as file:
-            return pickle.loads(zlib.decompress(file.read()))
-
-    def _save_data(self, name: str, data: Any) -> None:
-        with self._open_for_write(self._data_path(name)) as file:
-            file.write(zlib.compress(self._dump(data)))
-
-
-@contextmanager
-def _alone() -> Iterator[None]:
-    """Have processes that build what ships write one after another: each adds to lists that others add to."""
-    place = os.environ.get(FOR_BUILDING)
-    if not place:
-        yield
-        return
-    folder = os.open(place, os.O_RDONLY)
+def _write(file: Path, key: bytes, code: Any) -> None:
+    """Put code into the place of a file, wholly or not at all."""
+    body = zlib.compress(dumps(code))
+    number, fresh = tempfile.mkstemp(dir=file.parent, prefix=".new-")
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(folder)
+        with os.fdopen(number, "wb") as out:
+            out.write(_sealed(key, body) + body)
+        os.chmod(fresh, 0o644)
+        os.replace(fresh, file)
+    except BaseException:
+        os.unlink(fresh)
+        raise
 
 
-@contextmanager
-def compiled_once() -> Iterator[None]:
-    """Have processes that keep code in one place compile a kernel one after another: the second one finds it there.
-
-    They wait for each other only where there is something to compile.
-    """
-    with _turn:
-        yield
+def _sealed(key: bytes, body: bytes) -> bytes:
+    return hashlib.sha256(key + body).digest()
 
 
-class KernelCache(Cache):
+class NoCache(NullCache):
+    """The cache of a kernel that is not kept."""
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for nobody."""
+        return nullcontext()
+
+
+class KernelCache(NoCache):
     """The cache of one kernel: what this machine has compiled, then what ships."""
 
-    _impl_class = CompileResultCacheImpl
-
-    def __init__(self, function: Any) -> None:
-        self._name, self._py_func = repr(function), function
+    def __init__(self, function: Any, patience: float = PATIENCE) -> None:
+        self._function, self._patience = function, patience
         self._source = Path(function.__code__.co_filename)
-        self._ready = False
-        self.enable()
 
     @property
-    def cache_path(self) -> str:
-        """Where this machine keeps what it compiles."""
-        self._make_ready()
-        return self._cache_path
+    def cache_path(self) -> str | None:
+        """Where this machine keeps what it compiles; None where nothing can be kept."""
+        place = _place()
+        return None if place is None else str(place)
 
-    def flush(self) -> None:
-        """Forget what this machine has compiled."""
-        self._make_ready()
-        super().flush()
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for the types of arguments; None if it is not there."""
+        target_context.refresh()
+        target = target_context.codegen().magic_tuple()
+        code = self._load(_place(), sig, target, _options())
+        if code is None and can_run_shipped():
+            code = self._load(SHIPPED / versions(), sig, (target[0], processor(), ""), ())
+        return None if code is None else CompileResult._rebuild(target_context, *code)
 
-    def _make_ready(self) -> None:
-        """Find the places; not before they are needed: most kernels that are imported are not."""
-        if self._ready:
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep code that was compiled, unless there is no room; what is to be shipped has to be kept."""
+        place = _place()
+        if place is None or data.library.has_dynamic_globals:
             return
-        self._impl = self._impl_class(self._py_func)
-        self._cache_path = self._impl.locator.get_cache_path()
-        name, source = self._impl.filename_base, stamp(self._source)
-        self._cache_file: Any = _OwnCacheFile(self._cache_path, name, source)
-        self._shipped = _Shipped(self._shipped_path(SHIPPED / versions()), name, source) if can_run_shipped() else None
-        if os.environ.get(FOR_BUILDING):
-            self._shipped = None
-            self._cache_path = self._shipped_path(Path(os.environ[FOR_BUILDING]))
-            self._cache_file = _Shipped(self._cache_path, name, source)
-            os.makedirs(self._cache_path, exist_ok=True)
-        self._ready = True
+        with nullcontext() if _is_building() else suppress(OSError):
+            key = self._key(sig, data.library.codegen.magic_tuple(), _options())
+            _write(self._file(place, key), key, data._reduce())
+            self._forget_old(place)
 
-    def _shipped_path(self, root: Path) -> str:
-        inner = self._source.parent
-        return str(root / (inner.relative_to(KERNELS) if inner.is_relative_to(KERNELS) else inner.name))
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Have processes that keep code in one place compile this kernel one after another: the second finds it there.
 
-    def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        self._make_ready()
-        found = self._find_overload(sig, target_context)
-        if found is None:
-            self._take_turn()
-            found = self._find_overload(sig, target_context)
-        return found
+        Where nothing can be kept, or another one takes its time, nobody waits.
+        """
+        with ExitStack() as held:
+            with suppress(OSError):
+                self._take_turn(held)
+            yield
 
-    def _take_turn(self) -> None:
-        """Wait for other processes that compile this kernel, and have them wait, unless there is nowhere to keep it."""
-        with suppress(OSError):
-            self._impl.locator.ensure_cache_path()
-            place = os.environ.get(FOR_BUILDING) or self._cache_path
-            file = os.open(os.path.join(place, LOCKS), os.O_CREAT | os.O_WRONLY, 0o600)
-            _turn.callback(os.close, file)
-            fcntl.lockf(file, fcntl.LOCK_EX, 1, zlib.crc32(self._impl.filename_base.encode()))
+    def _take_turn(self, held: ExitStack) -> None:
+        place = _place()
+        if place is None:
+            return
+        place.mkdir(0o700, exist_ok=True)
+        file = os.open(place / LOCKS, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+        held.callback(os.close, file)
+        end = time.monotonic() + self._patience
+        while time.monotonic() < end:
+            with suppress(BlockingIOError, PermissionError):
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, zlib.crc32(self._name.encode()))
+                return
+            time.sleep(0.02)
 
-    def _find_overload(self, sig: Any, target_context: Any) -> Any:
-        found = super()._load_overload(sig, target_context)
-        if found is not None or self._shipped is None:
-            return found
-        _, (triple, *_), hashes = self._index_key(sig, target_context.codegen())
-        data = self._shipped.load((sig, (triple, processor(), ""), hashes))
-        return None if data is None else self._impl.rebuild(target_context, data)
+    @cached_property
+    def _name(self) -> str:
+        """The name of the kernel, as files begin."""
+        source = self._source.with_suffix("")
+        inner = source.relative_to(KERNELS).parts if source.is_relative_to(KERNELS) else (source.name,)
+        return ".".join((*inner, self._function.__qualname__))
 
-    def _save_overload(self, sig: Any, data: Any) -> None:
-        self._make_ready()
-        with _alone():
-            super()._save_overload(sig, data)
+    def _key(self, sig: Any, target: tuple[str, ...], options: tuple[int, ...]) -> bytes:
+        """Return all that code depends on."""
+        inside = [cell.cell_contents for cell in self._function.__closure__ or ()]
+        content = hashlib.sha256(self._function.__code__.co_code + (dumps(inside) if inside else b"")).hexdigest()
+        return repr((self._name, versions(), stamp(self._source), content, sig, target, options)).encode()
+
+    def _file(self, place: Path, key: bytes) -> Path:
+        return place / f"{self._name}.{hashlib.sha256(key).hexdigest()[:16]}.nbc"
+
+    def _load(self, place: Path | None, *about: Any) -> Any:
+        if place is None:
+            return None
+        try:
+            key = self._key(*about)
+            return _read(self._file(place, key), key)
+        except OSError:
+            return None
+
+    def _forget_old(self, place: Path) -> None:
+        """Remove forms of this kernel that were compiled long ago, from sources that may be gone."""
+        for file in place.glob(f"{glob.escape(self._name)}.*.nbc"):
+            if file.stat().st_mtime < time.time() - _KEPT:
+                file.unlink()
+
+
+def _is_building() -> bool:
+    return FOR_BUILDING in os.environ
+
+
+def _place() -> Path | None:
+    """Return where code is put or kept; None where nothing can be kept."""
+    return Path(os.environ[FOR_BUILDING]) if _is_building() else compiled_directory()
+
+
+for _one in KERNELS.rglob("*.py"):
+    _text(_one)

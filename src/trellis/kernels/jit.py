@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -27,7 +27,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, jit_registry
 from numba.core.types import unliteral  # type: ignore[attr-defined]
 
-from trellis.kernels.cache import KernelCache, compiled_once
+from trellis.kernels.cache import KernelCache, NoCache
 from trellis.kernels.calls import note_safe
 from trellis.kernels.shortcuts import quicker
 
@@ -136,6 +136,7 @@ class KernelDispatcher(CPUDispatcher):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._cache = NoCache()
         self._inner: set[tuple[Any, ...]] = set()
         self.neighbours = self.branching = False
 
@@ -147,27 +148,37 @@ class KernelDispatcher(CPUDispatcher):
         """Return the entry for the types of arguments; loaded or compiled if it is not there yet."""
         args, return_type = sigutils.normalize_signature(sig)
         args = tuple(args)
-        with global_compiler_lock, compiled_once():
+        with global_compiler_lock:
             if args in self.overloads and args not in self._inner:
                 return self.overloads[args].entry_point
             if not self._can_compile:
                 raise RuntimeError("compilation disabled")
-            found = self._cache.load_overload(sig, self.targetctx)
-            if found is not None:
-                self._cache_hits[sig] += 1
-                self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
-            else:
-                self._cache_misses[sig] += 1
-                side_by_side = _side_by_side(self.neighbours, not self.branching)
-                inner = _everything_inner(self.targetctx.codegen())
-                with inner, quicker(), _no_garbage(), _told_if_long(), side_by_side:
-                    found = self._compile(args, return_type, inner=False)
-                _refuse_names(found.signature.return_type, self.py_func.__qualname__)
-                self._cache.save_overload(sig, found)
+            found = self._loaded(sig)
+            if found is None:
+                with _told_if_long(), self._cache.turn():  # in which another process may have compiled it
+                    found = self._loaded(sig) or self._compiled(sig, args, return_type)
             self._inner.discard(args)
             self.overloads.pop(args, None)
             self.add_overload(found)
             return found.entry_point
+
+    def _loaded(self, sig: Any) -> Any:
+        """Return the code of an entry that was compiled before; None if there is none."""
+        found = self._cache.load_overload(sig, self.targetctx)
+        if found is not None:
+            self._cache_hits[sig] += 1
+            self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+        return found
+
+    def _compiled(self, sig: Any, args: tuple[Any, ...], return_type: Any) -> Any:
+        """Compile an entry, and keep it."""
+        self._cache_misses[sig] += 1
+        side_by_side = _side_by_side(self.neighbours, not self.branching)
+        with _everything_inner(self.targetctx.codegen()), quicker(), _no_garbage(), side_by_side:
+            found = self._compile(args, return_type, inner=False)
+        _refuse_names(found.signature.return_type, self.py_func.__qualname__)
+        self._cache.save_overload(sig, found)
+        return found
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         """Return how this kernel is called by another one; compiled for that if it is not there yet.
@@ -282,9 +293,10 @@ def _told_if_long() -> Iterator[None]:
 
 
 def _tell() -> None:
-    if not _told.is_set():
+    if not _told.is_set() and sys.stderr is not None:  # else it would be printed among the results
         _told.set()
-        print("Trellis: compiling, first time only.", file=sys.stderr, flush=True)
+        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
+            print("Trellis: compiling, first time only.", file=sys.stderr, flush=True)
 
 
 def njit(

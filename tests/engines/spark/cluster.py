@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import inspect
 import os
 import re
 import signal
@@ -18,14 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pyspark
-from numba.core.caching import UserProvidedCacheLocator
-from numba.core.dispatcher import Dispatcher
 
-import trellis.kernels
 from trellis.engines.spark.session.failures import NEEDED
 from trellis.engines.spark.session.session import find_java
-from trellis.engines.spark.ship.ship import package
-from trellis.engines.spark.ship.unpack import PACKAGE
 
 SPARK_HOME = Path(pyspark.__file__).parent
 SITE = SPARK_HOME.parent
@@ -59,29 +53,6 @@ def python_with(directory: Path, packages: Iterable[str]) -> Path:
         if entry.name.removesuffix(".libs") in packages:
             (target / entry.name).symlink_to(entry)
     return directory / "bin" / "python"
-
-
-def compiled_here(directory: Path, sent: Path) -> Path:
-    """Give workers what this process has compiled, as if they had run before: it would take them as long again."""
-    kernels = sent / package(directory).stem / PACKAGE / "trellis" / "kernels"
-    for source, cached in _caches().items():
-        there = kernels / source.relative_to(Path(trellis.kernels.__file__).parent) / "__init__.py"
-        cache = directory / "compiled" / UserProvidedCacheLocator.get_suitable_cache_subpath(str(there))
-        cache.mkdir(parents=True)
-        for file in cached.glob("*.nb?"):
-            os.link(file, cache / file.name)
-    return directory / "compiled"
-
-
-def _caches() -> dict[Path, Path]:
-    """Where Numba keeps what it has compiled of each package of kernels that this process has imported."""
-    modules = [module for name, module in list(sys.modules.items()) if name.startswith("trellis.kernels.")]
-    compiled = [value for module in modules for value in vars(module).values() if isinstance(value, Dispatcher)]
-    return {
-        Path(inspect.getfile(kernel.py_func)).parent: Path(kernel.stats.cache_path)
-        for kernel in compiled
-        if kernel.stats.cache_path
-    }
 
 
 def _end_with_parent() -> None:

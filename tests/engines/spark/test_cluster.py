@@ -14,12 +14,12 @@ import pytest
 import trellis
 from tests.engines.spark.cluster import (
     CONF,
-    compiled_here,
     running_cluster,
     trellis_command,
     wait_until,
     workers_python,
 )
+from trellis.caches import compiled_directory
 
 pytestmark = pytest.mark.spark
 QUERY = "PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x REPORT any"
@@ -60,7 +60,7 @@ def in_order(table: pa.Table) -> pa.Table:
 def test_a_listing_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
     table = events(24, 14)
     wanted = trellis.query(QUERY).detect(table, event_id="id").to_arrow()
-    compiled = compiled_here(tmp_path, tmp_path / "logs" / "cache" / "trellis" / "sent")
+    compiled = compiled_directory()
     conf = {
         "spark.executorEnv.NUMBA_CACHE_DIR": compiled,
         "spark.pyspark.python": workers_python(tmp_path / "python"),

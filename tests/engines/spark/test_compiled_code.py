@@ -10,11 +10,14 @@ from pyspark.sql import SparkSession
 import trellis
 from trellis.io.generate import generate_table
 
+# The extremes of integers do not ship.
+RARE = "PATTERN Stock+ s[] WHERE [name] AND s[i].volume > s[i-1].volume RETURN MIN(s.volume), MAX(s.volume) LIMIT 9"
 QUERY = "PATTERN Stock+ s[] WHERE [name] AND s[i].price > s[i-1].price AND s[i].volume != s[i-1].volume"
 
 
 def test_workers_compile_nothing_that_the_driver_has(spark: SparkSession) -> None:
-    here = trellis.query(QUERY).detect(generate_table("stock", 100, 1, companies=4), engine="local").count()
+    table = generate_table("stock", 100, 1, companies=4)
+    here = [str(trellis.query(query).detect(table, engine="local").to_pandas()) for query in (QUERY, RARE)]
 
     def there(batches: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         import trellis
@@ -34,11 +37,11 @@ def test_workers_compile_nothing_that_the_driver_has(spark: SparkSession) -> Non
         try:
             for _ in batches:
                 table = generate_table("stock", 100, 1, companies=4)
-                count = trellis.query(query).detect(table, engine="local").count()
-                yield pd.DataFrame({"count": [count], "compiled": [", ".join(compiled)]})
+                found = [str(trellis.query(query).detect(table, engine="local").to_pandas()) for query in queries]
+                yield pd.DataFrame({"found": [found], "compiled": [", ".join(compiled)]})
         finally:
             KernelDispatcher.compile = whole
 
-    query = QUERY
-    rows = spark.range(1).coalesce(1).mapInPandas(there, "count long, compiled string").collect()
-    assert [(row["count"], row["compiled"]) for row in rows] == [(here, "")]
+    queries = (QUERY, RARE)
+    rows = spark.range(1).coalesce(1).mapInPandas(there, "found array<string>, compiled string").collect()
+    assert [(row["found"], row["compiled"]) for row in rows] == [(here, "")]

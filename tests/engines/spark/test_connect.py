@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.spark.cluster import Cluster, compiled_here, processes, running_cluster, workers_python
+from tests.engines.spark.cluster import Cluster, processes, running_cluster, workers_python
 from tests.engines.spark.on_connect import answers, here
+from trellis.caches import compiled_directory
 
 pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[3]
@@ -16,7 +17,7 @@ ROOT = Path(__file__).parents[3]
 
 def ask(cluster: Cluster, directory: Path, master: str, *what: str, python: str | None = None) -> None:
     """Start a server whose workers have a bare Python, or another, and a client."""
-    compiled = compiled_here(directory, cluster.sent)
+    compiled = compiled_directory()
     python = python or str(workers_python(directory / "python"))
     environment = {"PYSPARK_PYTHON": python, "NUMBA_CACHE_DIR": str(compiled)}
     conf = {"spark.executorEnv.NUMBA_CACHE_DIR": compiled}

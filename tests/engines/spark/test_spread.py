@@ -11,7 +11,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import trellis
-from tests.engines.spark.cluster import CONF, compiled_here, running_cluster, workers_python
+from tests.engines.spark.cluster import CONF, running_cluster, workers_python
+from trellis.caches import compiled_directory
 from trellis.engines.spark.batch.ranges import TaskSettings
 
 QUERY = "PATTERN E+ s[] WHERE [g] AND s[i].x > s[i-1].x REPORT any"
@@ -54,7 +55,7 @@ def test_a_lazy_frame_has_all_rows_of_large_and_small_groups(spark: SparkSession
 def test_two_workers_list_half_of_a_large_group_each(tmp_path: Path) -> None:
     """They have directories of their own, and no other is named."""
     trellis.query(QUERY).detect(pa.table({"ts": [0], "id": [0], "x": [0], "g": [0]}), event_id="id").to_arrow()
-    compiled = compiled_here(tmp_path, tmp_path / "logs" / "cache" / "trellis" / "sent")
+    compiled = compiled_directory()
     conf = {
         "spark.executorEnv.NUMBA_CACHE_DIR": str(compiled),
         "spark.sql.shuffle.partitions": "2",

@@ -140,7 +140,7 @@ def _start(master: str, settings: Mapping[str, str]) -> SparkSession:
         os.environ["PYSPARK_PYTHON"] = settings["spark.pyspark.python"]
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ[COMPILED] = str(compiled_directory())
+    os.environ[COMPILED] = str(compiled_directory() or "")
     builder = SparkSession.builder.master(master).appName("trellis")
     merged = {**_defaults(master), **settings}
     merged["spark.driver.extraJavaOptions"] = _java_options(settings)
