@@ -6,6 +6,8 @@ import csv
 import json
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -94,6 +96,21 @@ def test_limit_overrides_the_querys(prices: Path, tmp_path: Path, limit: str, ro
 
 def test_a_limit_is_told_beside_the_whole(prices: Path) -> None:
     assert "2 of 7" in run_local("detect", ALL, prices, "--limit", "2").out
+
+
+def test_results_are_listed_where_all_of_them_are_too_many_to_count(tmp_path: Path) -> None:
+    path, size = tmp_path / "trades.parquet", 3_000
+    x = np.random.default_rng(1).random(size)
+    pq.write_table(
+        pa.table({"ts": np.arange(size), "id": np.arange(size), "kind": ["A", "B", "B"] * 1000, "x": x}), path
+    )
+    far = "PATTERN SEQ(A a, B+ b[]) WHERE AVG(b.x) > a.x REPORT any LIMIT 3"
+    options = ("--time", "ts", "--type", "kind", "--event-id", "id")
+    done = run_local("detect", far, path, *options, "--out", tmp_path / "out")
+    assert done.code == 0, done.err
+    assert "3, as LIMIT asks; how many there are in all was not counted" in done.out
+    assert pq.read_table(tmp_path / "out").num_rows == 3
+    assert json.loads(run_local("detect", far, path, *options, "--json").out)["results"] == "3"
 
 
 @pytest.mark.parametrize(("mode", "results"), [("unextendable", "2"), ("maximal", "1"), ("any", "7")])

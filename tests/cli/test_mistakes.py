@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.cases import PRICES, RISING, assert_mistake, names_in, run, run_local
@@ -19,7 +21,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 FILES = [
     ("missing.csv", None, "There is no file missing.csv"),
     ("empty.csv", "", "empty.csv is empty"),
-    ("empty.json", "", "empty.json is empty"),
     ("short.csv", "ts,price\n1,2\n3\n", "row 3: it has 1 field, but the header has 2"),
     ("times.csv", "ts,price\nsoon,1\nlater,2\n", "no readable time"),
     ("torn.parquet", "PAR1 and then nothing", "torn.parquet cannot be read as Parquet"),
@@ -39,10 +40,25 @@ def test_files(folder: Path, name: str, content: str | None, said: str) -> None:
     assert names_in(folder) == before
 
 
-def test_a_header_alone(folder: Path) -> None:
-    (folder / "header.csv").write_text("ts,id,price,name\n")
-    done = run_local("detect", RISING, "header.csv", "--json", "--out", "out")
-    assert_mistake(done, "header.csv has a header but no events.")
+TYPED = "PATTERN A+ a[] WHERE a[i].price > 1.5 * a[i-1].price AND a.name LIKE 'x%' RETURN SUM(a.price) AS sum, a.name"
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 10", "WITHIN 10 min", "WITHIN 10 min SLIDE 5 min"])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("header.csv", "ts,id,price,name\n"), ("empty.jsonl", ""), ("header.tsv", "ts\tid\tprice\tname")],
+)
+def test_files_without_events_give_no_results(folder: Path, name: str, content: str, window: str) -> None:
+    (folder / name).write_text(content)
+    given = (f"{TYPED} {window}", name, "--time", "ts", "--event-id", "id", "--type", "name")
+    counted = run_local("count", *given, "--json")
+    assert counted.code == 0, counted.err
+    assert json.loads(counted.out)["results"] == "0"
+    assert "trends: 0" in run_local("explain", *given).out
+    assert run_local("detect", *given).code == 0
+    assert run_local("detect", *given, "--out", "out").code == 0
+    assert pq.read_table(folder / "out").num_rows == 0
+    assert {"sum", "a_name"} <= set(pq.read_table(folder / "out").column_names)
 
 
 def test_a_repeated_id(folder: Path) -> None:
@@ -78,7 +94,7 @@ def test_a_repeated_id(folder: Path) -> None:
         (("--algorithm", "bfs", "--memory-limit", "-2G"), "`-2G` is not positive"),
         (("--algorithm", "bfs", "--memory-limit", "2 gigs"), "`2 gigs` is not a size"),
         (("--algorithm", "bfs", "--memory-limit", "8"), "more than the memory limit of 8"),
-        (("--memory-limit", "2G"), "`auto` has no use for it"),
+        (("--memory-limit", "2 gigs"), "`2 gigs` is not a size"),
         (("--algorithm", "anchor", "--anchors", "0"), "cannot be 0 anchors"),
         (("--algorithm", "anchor", "--anchors", "-1"), "cannot be -1 anchors"),
         (("--algorithm", "anchor", "--anchors", "many"), "valid integer"),

@@ -68,14 +68,39 @@ def test_a_traceback_is_shown_where_asked(tmp_path: Path) -> None:
     assert "Traceback" in asked.err
 
 
-def test_a_reader_that_has_enough_is_no_error(prices: Path) -> None:
-    process = subprocess.Popen([*COMMAND, "explain", RISING], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+@pytest.mark.parametrize("given", [["explain", RISING], ["--help"], ["count", "--help"], ["archive", "--help"], []])
+def test_a_reader_that_has_enough_is_no_error(given: list[str]) -> None:
+    process = subprocess.Popen([*COMMAND, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
     assert process.wait(timeout=60) == 0
     assert process.stderr.read() == ""
     process.stderr.close()
+
+
+INTERRUPTED_IMPORT = """
+import os, runpy, signal, sys
+
+interrupted = sys.argv.pop(1)
+
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        if name == interrupted:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts())
+runpy.run_module("trellis", run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("module", ["trellis.cli.main", "typer", "trellis.cli.count"])
+def test_ctrl_c_while_the_command_is_loaded_is_quiet(module: str) -> None:
+    done = subprocess.run(
+        [COMMAND[0], "-c", INTERRUPTED_IMPORT, module, "--version"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 def test_progress_that_is_asked_for_is_not_shown_in_a_pipe_either(prices: Path) -> None:

@@ -53,7 +53,7 @@ def text(values: list[str | None]) -> pa.ChunkedArray:
         (["1", ""], TEXT),
         (["x", "1"], TEXT),
         ([None, None], TEXT),
-        ([], TEXT),
+        ([], pa.null()),
     ],
 )
 def test_types(values: list[str | None], kind: pa.DataType) -> None:

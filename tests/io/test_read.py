@@ -76,7 +76,7 @@ def test_csv_text_columns() -> None:
 @pytest.mark.parametrize("content", ["a,b", "a,b\n", "\n\na,b\n", b"\xef\xbb\xbfa,b\r\n"])
 def test_csv_header_only(content: str | bytes) -> None:
     table = read_text("a.csv", content)
-    assert (table.schema.names, table.schema.types, table.num_rows) == (["a", "b"], [TEXT, TEXT], 0)
+    assert (table.schema.names, table.schema.types, table.num_rows) == (["a", "b"], [pa.null()] * 2, 0)
 
 
 def test_csv_bom_blank_lines_and_gzip() -> None:
@@ -194,6 +194,20 @@ def test_json_gzip_bom_and_columns() -> None:
     assert table.to_pylist() == [{"b": 2}]
 
 
+def test_nothing_is_known_of_columns_without_rows() -> None:
+    put("a.csv", "a,b,c\n")
+    put("b.csv", "a,b,c\n1,x,\n")
+    put("a.json", "")
+    put("b.json", '{"a":1}')
+    assert read_table("a.csv", text_columns=["b"]).schema == pa.schema(
+        [("a", pa.null()), ("b", pa.string()), ("c", pa.null())]
+    )
+    assert read_table(["a.csv", "b.csv"]).schema.types == [pa.int64(), pa.string(), pa.string()]
+    assert read_table("a.json").num_columns == 0
+    assert read_table("a.json", columns=["x"]).schema == pa.schema([("x", pa.null())])
+    assert read_table(["a.json", "b.json"])["a"].to_pylist() == [1]
+
+
 def test_json_numbers_of_two_kinds_across_files() -> None:
     put("a.json", '{"a":1}')
     put("b.json", '{"a":1.5}')
@@ -203,7 +217,6 @@ def test_json_numbers_of_two_kinds_across_files() -> None:
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        ("", f"a.json is empty: no objects.\n{ONE_PER_LINE}"),
         ('{"a":1}\n\n{"a":\n', f"a.json, line 3: this is not a JSON object.\n{ONE_PER_LINE}"),
         ('[{"a":1}]\n', f"a.json, line 1: this is not a JSON object.\n{ONE_PER_LINE}"),
         (

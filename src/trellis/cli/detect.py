@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from trellis.io.outputs import OutputTarget
 
 ROWS, JSON_ROWS = 10, 1000  # that are shown, and that `--json` prints
+LONG = 1.0  # seconds of counting, from which on the results that LIMIT leaves are listed without
 
 
 @dataclass(frozen=True)
@@ -66,13 +67,17 @@ def run_detect(request: RunRequest, output: o.OutputOptions) -> None:
 def _output_and_summary(
     trends: Any, output: o.OutputOptions, target: OutputTarget | None, step: Step, clock: Stopwatch
 ) -> tuple[Summary, Any]:
-    step("counting the results")
-    total, rows = trends.count(), None
+    rows, uncounted = None, _is_listed_sooner(trends)
+    if uncounted:
+        step("listing the results")
+        size = total = sum(batch.num_rows for batch in trends.batches())
+    else:
+        step("counting the results")
+        size = total = trends.count()
     if trends.plan.bound.aggregates:
-        size = total
         rows = trends.aggregates().to_arrow()
     else:
-        size = listed_size(trends)
+        size = size if uncounted else listed_size(trends)
         if not (output.quiet or (output.json and output.out is not None)):
             step("listing the first results")
             rows = trends.first(JSON_ROWS if output.json else ROWS).to_arrow()
@@ -80,7 +85,16 @@ def _output_and_summary(
         step(f"writing {plural(size, 'result')}")
         _write(trends, target, output, size, step)
     step("summing up")
-    return Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, total), rows
+    summary = Summary(query_text(trends), trends.statistics, size, clock.seconds, output.out, total, uncounted)
+    return summary, rows
+
+
+def _is_listed_sooner(trends: Any) -> bool:
+    """Return whether the results that LIMIT leaves are listed while those that it does not are still counted."""
+    bound = trends.plan.bound
+    if bound.limit is None or bound.aggregates or bound.per_window or bound.limit_per:
+        return False
+    return bool(bound.limit <= trends.max_trends) and not trends.is_quick(LONG, sure=False)
 
 
 def _write(trends: Any, target: OutputTarget, output: o.OutputOptions, size: int, step: Step) -> None:

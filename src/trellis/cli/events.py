@@ -8,17 +8,16 @@ from functools import partial
 from typing import Any
 
 from trellis.cli.options import EventOptions
-from trellis.errors import DataError, UsageError
+from trellis.errors import UsageError
 from trellis.language.schema import Kind, Type, choose_time
 
 
 @dataclass(frozen=True)
 class _Files:
-    """How an engine reads files: `read` them, tell the `types` of columns, and whether there is no row."""
+    """How an engine reads files: `read` them, and tell the `types` of columns."""
 
     read: Callable[..., Any]
     types: Callable[[Any], dict[str, Type]]
-    is_empty: Callable[[Any], bool]
 
 
 def check_given(events: EventOptions) -> None:
@@ -69,22 +68,13 @@ def _read(files: _Files, events: EventOptions, texts: set[str], paths: list[str]
     read = partial(files.read, paths, input_format=events.input_format, text_columns=texts, delimiter=events.delimiter)
     table = read(time=events.time_column, time_format=events.time_format if events.time is not None else None)
     columns = files.types(table)
+    if not columns:  # as a file of JSON without an object has it
+        return table
     time = choose_time(columns, events.time_column)
     is_text = time in columns and columns[time].kind is Kind.STRING
     if events.time is None and (is_text or events.time_format is not None):
         table = read(time=time, time_format=events.time_format)
-    if _is_csv(paths, events.input_format) and files.is_empty(table):
-        named = f"{paths[0]} has a header" if len(paths) == 1 else "the files have headers"
-        raise DataError(
-            f"{named} but no events.", "If there were none, write Parquet: an empty file of it gives an empty result."
-        )
     return table
-
-
-def _is_csv(paths: list[str], input_format: str | None) -> bool:
-    from trellis.io.sources import expand
-
-    return "://" not in paths[0] and expand(paths, input_format)[0].format in ("csv", "tsv")
 
 
 # --- The engines ------------------------------------------------------------------------------------------------
@@ -95,12 +85,12 @@ def _files(spark: Any) -> _Files:
         from trellis.events.columns.types import from_arrow
         from trellis.io.read import read_table
 
-        return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema}, lambda t: t.num_rows == 0)
+        return _Files(read_table, lambda t: {f.name: from_arrow(f.type) for f in t.schema})
     from trellis.engines.spark.sources.read import read
     from trellis.engines.spark.sources.schema import from_spark
 
     types = partial(_spark_types, from_spark)
-    return _Files(partial(read, spark), types, lambda frame: frame.isEmpty())
+    return _Files(partial(read, spark), types)
 
 
 def _spark_table(name: str, spark: Any) -> Any:

@@ -67,6 +67,10 @@ def _code_of(work: Any) -> int:
     except BrokenPipeError:
         give_up_stdout()
         return WORKED
+    except SystemExit as end:  # of the help's own console, which would tell the reader who has enough of a failure
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        return WORKED
     except (MemoryError, MemoryExhausted) as problem:
         return _printed(_memory(problem), MISTAKE)
     except TrellisError as error:
@@ -186,6 +190,8 @@ def main() -> None:
         signal.signal(number, _exit)
     try:
         app()
+    except KeyboardInterrupt:  # before a command has begun, or after its end
+        sys.exit(INTERRUPTED)
     finally:
         gc.freeze()  # the process ends: nothing is searched for garbage any more
 

@@ -251,7 +251,10 @@ class MethodOptions:
         None, "How many attribute vertices the algorithm anchor takes as anchors; without it, it chooses.", "N"
     )
     memory_limit: str | None = option(
-        None, "What the partial trends that a named algorithm stores may take, such as 512MB or 2G.", "SIZE"
+        None,
+        "What matches so far may take before a query is refused, such as 512MB or 2G; by default 1 GB. Of a named "
+        "algorithm, what the partial trends that it stores may take.",
+        "SIZE",
     )
     optimizer: str = option(
         AUTO, "How the algorithm h-cet cuts the graph: exhaustive, bnb-paper, bnb, greedy, or auto.", "NAME"

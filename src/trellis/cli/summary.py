@@ -21,6 +21,8 @@ class Summary:
         The number of results.
     total
         The number before LIMIT and OFFSET.
+    uncounted
+        Whether that is not known, as counting would take long.
     """
 
     query: str
@@ -29,6 +31,7 @@ class Summary:
     seconds: float
     output: str | None = None
     total: int | None = None
+    uncounted: bool = False
 
     def print_json(self, **more: str) -> None:
         """Print the summary as one JSON object, with further entries by name, each already JSON text."""
@@ -55,7 +58,9 @@ class Summary:
             "results": all_digits(self.results),
             "seconds": f"{self.seconds:,.2f}",
         }
-        if self.total is not None and self.total != self.results:
+        if self.uncounted:
+            facts["results"] += ", as LIMIT asks; how many there are in all was not counted, since that takes long"
+        elif self.total is not None and self.total != self.results:
             facts["results"] += f" of {all_digits(self.total)}"
         if self.output is not None:
             facts["output"] = shown_path(self.output)

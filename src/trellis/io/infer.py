@@ -20,7 +20,7 @@ def infer_column(column: Chunked) -> Chunked:
 
     The first of these that holds for all values that are not NULL (an empty string is a value) decides:
 
-    1. no values: text;
+    1. no values: text, or where there is no row at all, which tells nothing of the column, null;
     2. all match `INTEGER` (no leading zeros, no `+`): int64 if all fit, otherwise text, since a double
        would merge long ids;
     3. all match `NUMBER`: float64 (too large becomes infinite, as in Spark's cast);
@@ -42,6 +42,8 @@ def infer_column(column: Chunked) -> Chunked:
     pyarrow.ChunkedArray
         The values in their type.
     """
+    if len(column) == 0:
+        return pa.chunked_array([], pa.null())
     values = column.drop_null()
     if len(values) == 0:
         return column

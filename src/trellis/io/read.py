@@ -47,7 +47,8 @@ def read_table(
 
     Parquet and ORC bring their types. The columns of CSV are text at first and then get a type by
     `trellis.io.infer.infer_column`; in JSON only text that tells times does (`infer_times`). Both look at the
-    values of all files together.
+    values of all files together. Without any row the columns of CSV are of type null, which goes with every condition,
+    and JSON has none.
 
     Parameters
     ----------
@@ -110,8 +111,8 @@ def concat(sources: Sequence[Source], tables: Sequence[pa.Table], wanted: Sequen
     """Return the tables of several files as one, or say which file does not fit."""
     if sources[0].format == "json":
         names = list(dict.fromkeys(name for table in tables for name in table.column_names))
-        if not names:
-            raise DataError(f"{sources[0].path} is empty: no objects.", "Write one JSON object per line.")
+        if not names:  # and no objects, so that nothing is known of columns
+            return pa.table({name: pa.nulls(0) for name in wanted or ()})
         check_columns(sources[0].path, names, wanted)
     else:
         names = tables[0].column_names
@@ -204,6 +205,8 @@ def _time_column(column: Chunked, file_format: str, time_format: str | None) -> 
 
 
 def _json_column(column: Chunked, as_text: bool) -> Chunked:
+    if pa.types.is_null(column.type) and not len(column):
+        return column
     if pa.types.is_null(column.type) or (as_text and not pa.types.is_nested(column.type)):
         return column.cast(pa.string())
     return infer_times(column) if _is_text(column.type) else column

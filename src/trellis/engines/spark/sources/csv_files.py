@@ -50,6 +50,8 @@ def read_csv(job: FileJob) -> DataFrame:
     if first[CORRUPT] is not None:
         raise explanation(job, f"this row has too few or too many fields: {first[CORRUPT]!r}")
     frame = _csv_frame(job, headers, multi_line, checked=False)
+    if not any(kinds.seen for kinds in found.values()) and frame.isEmpty():  # nothing is known of the columns
+        return frame.select(*(f.lit(None).alias(name) for name in frame.columns))
     keys = job.sources[0].keys
     columns = [_csv_column(job, name, found.get(name), commas).alias(name) for name in headers[0] if name not in keys]
     return frame.select(*columns, *map(column_of, keys))
