@@ -237,6 +237,23 @@ def typed_rows(
     return st.lists(rows, max_size=most).map(lambda drawn: [{"id": i, **one} for i, one in enumerate(drawn)])
 
 
+ROW = st.tuples(
+    st.sampled_from((0, 1, 1, 1, 2)), st.integers(0, 3), st.sampled_from((0.0, 0.5, 1.0)), st.integers(0, 11)
+)
+
+
+@cache
+@st.composite
+def rows_in_order(draw: Any, kinds: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Draw events as `typed_rows`, of one of some rows of types, most of them one after another; few have no value."""
+    types, rows, now = draw(among(kinds)), [], 0
+    for i, (kind, (gap, x, y, rare)) in enumerate(zip(types, draw(lists(ROW, min_size=9, max_size=9)), strict=False)):
+        now += gap
+        values = {0: (None, y), 1: (x, math.nan), 2: (-x, y)}.get(rare, (x, y))
+        rows.append({"id": i, "ts": now, "type": kind, **dict(zip("xy", values, strict=True))})
+    return rows
+
+
 @cache
 @st.composite
 def _ticks(draw: Any, count: int) -> list[int]:

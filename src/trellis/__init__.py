@@ -131,6 +131,12 @@ def _order_keys() -> object:
     return order_of
 
 
+def _walk_to_first() -> object:
+    from trellis.operators.patterns.lazily import walk_join_to_first
+
+    return walk_join_to_first
+
+
 def _feature_queries() -> object:
     from trellis.features import queries
 
@@ -144,6 +150,7 @@ provide("Spark frames", _spark_frames)
 provide("pictures", _pictures)
 provide("report", _report)
 provide("keys of ORDER BY", _order_keys)
+provide("walk to the first matches", _walk_to_first)
 provide("feature queries", _feature_queries)
 
 

@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from trellis.errors import MemoryExhausted
+from trellis.errors import MemoryExhausted, TrellisError
 
 FEW_BYTES = 1 << 20
 LESS = (
@@ -40,6 +40,27 @@ def fits_memory(size: int) -> bool:
 def gigabytes(size: float) -> str:
     """Return a number of bytes as text, such as `1.5 GB`."""
     return f"{size / 1e9:,.1f} GB"
+
+
+def limit_text(size: int) -> str:
+    """Return a number of bytes as users give limits, such as `2G` or `512M`: about, where it is no whole number."""
+    for unit, letter in ((1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit:
+            return f"{size / unit:.3g}{letter}"
+    return str(size)
+
+
+def allow_more(limit: int) -> str:
+    """Return the sentence that says how a query may take more memory than by the limit that it has."""
+    more = limit_text(4 * limit)
+    return f'To allow more: memory_limit="{more}" (--memory-limit {more}).'
+
+
+def beyond_limit(what: str, limit: int, advice: str) -> TrellisError:
+    """Return the error for what would take more memory than a query may, with advice and the way to allow more."""
+    return TrellisError(
+        f"{what}; this takes more than the memory limit of {limit_text(limit)}B", f"{advice} {allow_more(limit)}"
+    )
 
 
 def taken_memory() -> int:

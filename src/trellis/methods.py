@@ -39,7 +39,9 @@ class Methods:
     anchors
         How many anchors `anchor` takes.
     memory_limit
-        The memory that stored partial trends may take: a number of bytes, or a text such as `2G` or `512MB`.
+        What matches so far, or what is held in their place, may take before a query is refused: a number of bytes, or
+        a text such as `2G` or `512MB`; by default 1 GB, of graphs of trends 2 GB, and of what finds trends by their
+        ranks 4 GB. For a named algorithm, what the partial trends that it stores may take; by default all there is.
     optimizer
         How the plan of `h-cet` is chosen.
     sizes
@@ -131,12 +133,6 @@ def _check_settings(methods: Methods) -> None:
     """Refuse settings that are wrong, or that the algorithm has no use for."""
     if methods.memory_limit is not None:
         size_in_bytes(methods.memory_limit, "the memory limit")
-        if methods.algorithm not in NAMED:
-            raise UsageError(
-                f"the memory limit is for algorithms that store partial trends, and `{methods.algorithm}` has no use "
-                "for it",
-                f"Ask for one of the algorithms {', '.join(NAMED)} too, or leave the limit out.",
-            )
     anchors = methods.anchors
     if anchors is not None and not _is_number_from_one(anchors):
         raise UsageError(f"there cannot be {anchors!r} anchors", "Give a whole number from 1 on.")
@@ -156,8 +152,10 @@ def _is_number_from_one(value: object) -> bool:
 
 def with_methods(plan: Plan, methods: Methods, max_trends: int = DEFAULT_MAX_TRENDS) -> Plan:
     """Return a plan that says how results are found; refuse an algorithm that is not for such a query."""
-    settings = methods.settings(max_trends)
-    plan = replace(plan, sizes=methods.sizes)
+    settings, sizes = methods.settings(max_trends), methods.sizes
+    if settings.memory_limit is not None and methods.algorithm not in NAMED:
+        sizes = sizes.within(settings.memory_limit)
+    plan = replace(plan, sizes=sizes)
     if (plan.operator.algorithm, plan.operator.settings) == (methods.algorithm, settings):
         return plan  # as it is chosen already
     return with_algorithm(plan, methods.algorithm, settings)

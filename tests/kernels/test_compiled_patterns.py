@@ -19,8 +19,11 @@ from trellis.events.slice import Slice
 from trellis.operators.batch import PathBatch
 from trellis.operators.joins.best import BestMatches
 from trellis.operators.joins.structure import JoinStructure
+from trellis.operators.patterns import best
 from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.explore import Exploration
+from trellis.operators.patterns.lazily import FirstResults
+from trellis.operators.patterns.structure import PatternStructure
 from trellis.plan.plan import Plan
 
 Event = dict[str, Any]
@@ -103,6 +106,44 @@ def kleene_matches(rows: list[Event], bound: int) -> list[Match]:
                     if a["t"] < bs[0]["t"] and bs[-1]["t"] < c["t"]:
                         found.append((a["row"], *(b["row"] for b in bs), c["row"]))
     return sorted(found)
+
+
+@pytest.mark.parametrize("report", ["any", "unextendable"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_first_matches_are_walked_to(seed: int, report: str) -> None:
+    """`walk_groups`."""
+    rows = random_rows(seed, 14)
+    plan, events = given(f"PATTERN SEQ(A a, B+ b[], C c) WHERE SUM(b.x) < 6 REPORT {report}", rows)
+    exploration = Exploration(plan, events, make_variables(plan, events))
+    matches = kleene_matches(rows, 6)
+    for begin, end in ((0, len(matches) + 1), (0, 1), (2, 5)):
+        found = FirstResults(plan, events, exploration, 1 << 20).results(begin, end)
+        assert found is not None
+        listed = [tuple(found.positions[a:b].tolist()) for a, b in pairwise(found.offsets.tolist())]
+        assert listed == matches[begin:end]
+        assert found.ranks.tolist() == [*range(len(matches))][begin:end]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_matches_with_a_pivot(seed: int) -> None:
+    """`best_of_pivots`, `best_values`, `paths_of` and `ranks_of`."""
+    rows = random_rows(seed, 16)
+    plan, events = given("PATTERN SEQ(A+ a[], B b) WHERE a.x < b.x REPORT any ORDER BY LENGTH DESC LIMIT 4", rows)
+    matches = []
+    of = {kind: [row for row in rows if row["type"] == kind] for kind in "AB"}
+    for b in of["B"]:
+        below = [a for a in of["A"] if a["t"] < b["t"] and a["x"] < b["x"]]
+        chosen = (some for size in range(1, len(below) + 1) for some in combinations(below, size))
+        rising = (some for some in chosen if all(p["t"] < q["t"] for p, q in pairwise(some)))
+        matches += [(*(a["row"] for a in some), b["row"]) for some in rising]
+    matches.sort()
+    found = best.best_by_pivots(PatternStructure(plan, events), plan.bound, False)
+    assert found is not None
+    taken = events.ids.to_numpy()[found.positions]
+    listed = [tuple(taken[a:b].tolist()) for a, b in pairwise(found.offsets.tolist())]
+    wanted = sorted(sorted(matches, key=lambda match: -len(match))[:4])  # the first of equal ones; in order of ranks
+    assert listed == wanted
+    assert found.ranks.tolist() == [matches.index(match) for match in wanted]
 
 
 @pytest.mark.parametrize("report", ["any", "unextendable", "maximal"])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.profiles import examples
 from trellis.kernels.explore.lists import FULL, clear, keep, keep_with, make_lists
 from trellis.kernels.explore.order import NO_ROOM, list_by_events, make_levels, paths_to_ends
+from trellis.kernels.explore.reach import BitRows, add_bits, bit_bounds, bit_words, meets_any, set_bits
 
 Graph = tuple[list[int], list[list[int]]]
 NUMBERS = st.lists(st.integers(-3, 12), max_size=5)
@@ -120,3 +121,40 @@ def test_results_come_by_events_from_any_rank_on(
         room *= 2
     paths = [list(map(int, one)) for one in np.split(out[: ends[written - 1]], ends[: written - 1])] if written else []
     assert paths == expected[begin : begin + wanted]
+
+
+@examples(80)
+@given(size=st.integers(1, 300), reach=st.integers(1, 200), number=st.integers(0, 400), seed=st.integers(0, 1 << 20))
+def test_rows_of_bits_are_what_comes_before_and_what_can_be_reached(
+    size: int, reach: int, number: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    ends = np.sort(rng.integers(0, size, (number, 2)), axis=1)
+    edges = {(v, w) for v, w in ends.tolist() if v < w <= v + reach}
+    offsets = np.cumsum([0, *(sum(v == one for one, _ in edges) for v in range(size))])
+    targets = np.array([w for _, w in sorted(edges)], np.int32)
+    beyond: list[set[int]] = [set() for _ in range(size)]
+    for v, w in sorted(edges, reverse=True):
+        beyond[v] |= {w} | beyond[w]
+    bounds = bit_bounds(offsets, targets)
+    rows = [_unset(bounds[side], bounds[side + 1]) for side in (0, 2)]
+    assert bit_words(bounds) == sum(len(one.words) for one in rows)
+    set_bits(offsets, targets, *rows)
+    near, filled = np.zeros((size + 63) // 64, np.uint64), np.array([len(targets), 0])
+    for v in range(size):
+        for one, wanted in zip(rows, ({u for u, w in edges if w == v}, beyond[v]), strict=True):
+            near[:] = 0
+            add_bits(one, v, near, filled)
+            found = {i for i in range(size) if int(near[i >> 6]) >> (i & 63) & 1}
+            assert found == wanted
+            assert all(filled[0] <= i >> 6 < filled[1] for i in found)
+    near[:] = 0
+    add_bits(rows[1], 0, near, filled)
+    assert [bool(meets_any(rows[0], v, near)) for v in range(size)] == [
+        any((u, v) in edges for u in beyond[0]) for v in range(size)
+    ]
+
+
+def _unset(first: np.ndarray, last: np.ndarray) -> BitRows:
+    offsets = np.cumsum(np.append(0, np.maximum(last - first + 1, 0)))
+    return BitRows(first, offsets, np.zeros(offsets[-1], np.uint64))

@@ -133,3 +133,49 @@ def test_what_is_refused() -> None:
             trellis.query(f"PATTERN SEQ(E a, {optional}) AFTER MATCH SKIP TO FIRST b").detect(EVENTS, time="t")
     with pytest.raises(UsageError, match="takes no AFTER MATCH"):
         trellis.query("PATTERN E+ s[] AFTER MATCH SKIP TO NEXT").detect(EVENTS, time="t", algorithm="m-cet")
+
+
+@examples(60)
+@given(skipping_case())
+def test_by_ranks_against_the_oracle(drawn: Case) -> None:
+    """Where each first event's results begin among the ranks is found without listing those that are skipped."""
+    with pytest.MonkeyPatch.context() as patched:
+        for operator in (JoinOperator, PatternOperator, SequenceOperator, TrendOperator):
+            patched.setattr(operator, "leading", lambda *_: None)
+            patched.setattr(operator, "leading_of_firsts", lambda *_: None)
+        assert_same(drawn, sizes=Sizes(skip_few=0))
+
+
+@pytest.mark.parametrize("window", ["", "WITHIN 20", "WITHIN 20 SLIDE 20"])
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "A+ a[] WHERE a[i].x > a[i-1].x", "SEQ(A a, B b, C c)", "SEQ(A a, B+ b[]) WHERE a.x < b.x", "AND(A a, B b)",
+        "SEQ(A+ a[], A+ c[])", "SEQ(A a, B+ b[]) WHERE FIRST(b).x < LAST(b).x", "A+ a[] REPORT maximal",
+    ],
+)  # fmt: skip
+def test_where_the_results_of_each_first_event_end(pattern: str, window: str) -> None:
+    rng, size = np.random.default_rng(3), 70
+    kinds = np.array(list("ABC"))[rng.integers(0, 3, size)]
+    times = np.sort(rng.integers(0, 60, size))
+    events = pa.table({"t": times, "id": range(size), "x": rng.integers(0, 9, size), "k": kinds})
+    results = trellis.query(f"PATTERN {pattern} {window}").detect(
+        events, time="t", event_id="id", type="k", sizes=Sizes(small_pairs=0)
+    )
+    operator = results.operator
+    for group, count in enumerate(operator.counts):
+        if not 0 < count < 100_000:
+            continue
+        firsts = operator.at(group, range(count)).firsts
+        found, ends = operator.rank_ends(group)
+        assert found.tolist() == sorted(set(firsts.tolist()))
+        assert ends.tolist() == [int(np.searchsorted(firsts, first, side="right")) for first in found.tolist()]
+
+
+def test_ranks_of_any_size_end_where_another_first_event_begins() -> None:
+    events = pa.table({"t": range(200), "id": range(200), "x": range(200), "k": list("AB") * 100})
+    query = trellis.query("PATTERN SEQ(A a, B+ b[]) WHERE a.x < b.x REPORT any")
+    operator = query.detect(events, time="t", event_id="id", type="k").operator
+    found, ends = operator.rank_ends(0)
+    assert found.tolist() == [*range(0, 200, 2)]
+    assert np.diff(ends, prepend=0).tolist() == [2 ** (100 - i) - 1 for i in range(100)]

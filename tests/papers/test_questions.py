@@ -132,7 +132,7 @@ def test_queries_that_they_do_not_take(name: str, text: str, why: str) -> None:
         ({"algorithm": "auto", "anchors": 3}, "`auto` has no use for anchors"),
         ({"algorithm": "bfs", "optimizer": "bnb"}, "`bfs` has no use for optimizer"),
         ({"algorithm": "bfs", "optimizer": "best"}, "no optimizer `best`"),
-        ({"algorithm": "auto", "memory_limit": "1G"}, "`auto` has no use"),
+        ({"algorithm": "auto", "optimizer": "bnb"}, "`auto` has no use"),
         ({"algorithm": "auto", "construction": "dynamic"}, "a named algorithm, not of `auto`"),
         ({"algorithm": "dfs", "construction": "spark"}, "for the algorithm `join`"),
         ({"algorithm": "dfs", "construction": "dynamics"}, "no construction `dynamics`"),

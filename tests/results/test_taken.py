@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from trellis.errors import UsageError
 from trellis.events.clock import UTC_MICROS
+from trellis.results.table import pandas_frame
 from trellis.results.taken import TakenColumn
 
 WORDS = {
@@ -70,3 +73,9 @@ def test_words_are_taken_without_arrow(name: str, monkeypatch: Any) -> None:
 def test_days_are_days() -> None:
     values, type_ = OTHERS["days"]
     assert TakenColumn(values, type_).taken(np.array([1], np.int32)).to_pylist() == [date(2026, 11, 2)]
+
+
+def test_without_pandas_it_is_said_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="pandas is not installed here"):
+        pandas_frame(pa.table({"a": [1]}))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from trellis.api.algorithms import algorithm_facts
 from trellis.api.notebook import automaton_svg
 from trellis.digits import digits_of
+from trellis.errors import DataError, QueryError, TrellisError, UsageError
 from trellis.plan.explain import explain_data, explain_text
 from trellis.plan.plan import Plan
 from trellis.providers import provided
@@ -62,14 +63,20 @@ def explanation_of_results(results: Results) -> Explanation:
 
 
 def facts_of_results(results: Results) -> dict[str, Any]:
-    """Return the data of the explanation; results are counted if that is expected to be quick."""
+    """Return the data of the explanation; results are counted if that is sure to be quick, and may be refused."""
     planned = explain_data(results.plan)
     known: dict[str, Any] = {"read": results.statistics["events"], **results.statistics}
     known.pop("events")
-    seconds = results.seconds()
-    if seconds is not None and seconds > MOST_SECONDS:
-        operator = planned["operator"] | results.expected() | {"results": "not counted here, as that takes long"}
-        return planned | algorithm_facts(results.plan) | {"operator": operator, "events": known}
-    known["trends"] = digits_of(results.count())
-    operator = planned["operator"] | results.describe()
-    return planned | algorithm_facts(results.plan, results) | {"operator": operator, "events": known}
+    if results.is_quick(MOST_SECONDS):
+        try:
+            known["trends"] = digits_of(results.count())
+        except (QueryError, UsageError, DataError):
+            raise
+        except TrellisError as error:
+            expected = results.expected() | {"results": f"refused: {error.what}"}
+        else:
+            operator = planned["operator"] | results.describe()
+            return planned | algorithm_facts(results.plan, results) | {"operator": operator, "events": known}
+    else:
+        expected = results.expected() | {"results": "not counted here, as that takes long"}
+    return planned | algorithm_facts(results.plan) | {"operator": planned["operator"] | expected, "events": known}

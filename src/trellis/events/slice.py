@@ -93,6 +93,26 @@ class Slice:
         return self.times if self.order is None else self.order
 
 
+def read_backwards(events: Slice) -> Slice:
+    """Return a slice whose time runs backwards: its last event is the first one, and so are its partitions and groups.
+
+    Results that begin at some events only are none that end there: such slices have no mirror.
+    """
+    assert events.begins is None
+    size, groups, rows = len(events), events.groups, pa.array(np.arange(len(events))[::-1])
+    reached_from = np.searchsorted(events.until, np.arange(size), side="right")
+    return Slice(
+        {name: column.take(rows) for name, column in events.columns.items()},
+        events.ids.take(rows),
+        -events.times[::-1],
+        events.usable[::-1].copy(),
+        size - events.bounds[::-1],
+        Groups(size - groups.hi[::-1], size - groups.lo[::-1], groups.number[::-1].copy()),
+        size - reached_from[::-1],
+        order=None if events.order is None else -events.order[::-1],
+    )
+
+
 def first_of_time(later: Ints) -> Ints:
     """Return for each event the first one of its time and partition; `later` has the first of a later time."""
     begins = np.ones(len(later), np.bool_)

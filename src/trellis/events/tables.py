@@ -38,6 +38,12 @@ def as_tables(data: Any) -> Tables:
     return {None: _as_table(data)}
 
 
+def with_columns_named(tables: Tables, names: Iterable[str]) -> Tables:
+    """Return tables, of which those without columns and rows, as of an empty file, have some of unknown type."""
+    empty = pa.table({name: pa.nulls(0) for name in names})
+    return {name: table if table.num_columns or table.num_rows else empty for name, table in tables.items()}
+
+
 def _as_table(data: Any) -> pa.Table:
     if isinstance(data, pa.Table):
         table = data

@@ -42,6 +42,19 @@ def have_values(
     return not any((flags & usable[var]).any() for (var, _), flags in missing.items())
 
 
+def are_not_negative(attributes: Iterable[tuple[str, str]], events: Slice) -> bool:
+    """Return whether attributes have a number that is not negative in all events."""
+    for name in {name for _, name in attributes}:
+        column = events.columns[name]
+        kinds = pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal
+        if not any(is_kind(column.type) for is_kind in kinds):
+            return False
+        some = pc.is_null(column, nan_is_null=True), pc.less(column, pa.scalar(0).cast(column.type))
+        if any(pc.any(one).as_py() for one in some):
+            return False
+    return True
+
+
 def events_of_types(bound: BoundQuery, columns: Mapping[str, pa.Array]) -> dict[str | None, Mask]:
     """Return for each type of a variable which events have it; none where events have no types."""
     name = None if bound.schema is None else bound.schema.type_column

@@ -339,21 +339,9 @@ def _check_after_match(query: s.QuerySyntax, scope: Scope) -> None:
         variable = scope.variable(after.var, after)
         if variable.absent:
             scope.fail(f"`{variable.name}` is declared by NOT and bound to no event", after)
-        if after.var not in _always_bound(query.pattern):
+        if after.var not in s.always_bound(query.pattern):
             hint = "Name one that every result has, or write `SKIP PAST LAST`."
             scope.fail(f"AFTER MATCH goes to `{after.var}`, which some results do not have", after, hint)
-
-
-def _always_bound(pattern: s.Node) -> set[str]:
-    """Return the variables that every match binds."""
-    if isinstance(pattern, s.Single | s.Kleene):
-        return set() if s.may_be_empty(pattern) else {pattern.var}
-    below = [_always_bound(child) for child in s.children(pattern)]
-    if isinstance(pattern, s.Or):
-        return set.intersection(*below)
-    if isinstance(pattern, s.Group) and not pattern.least:
-        return set()
-    return set().union(*below) if isinstance(pattern, s.Seq | s.And | s.PolicyStep | s.Group) else set()
 
 
 def _report(mode: str | None, query: s.QuerySyntax) -> s.Report:

@@ -13,7 +13,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery
@@ -103,6 +106,22 @@ class BestRequest(Generic[T]):
         return ListRequest(ranges, self.make, self.threads, positions_only=self.positions_only)
 
 
+class Explored(NamedTuple):
+    """The work of an exploration of matches so far: nothing where another way was taken.
+
+    Attributes
+    ----------
+    vertices, bytes
+        The matches so far of one group, at most, that it told apart, and the bytes that they took, about.
+    steps
+        The steps from one of them to another, or past it, of all groups.
+    """
+
+    vertices: int = 0
+    steps: int = 0
+    bytes: int = 0
+
+
 class NotComparable(Exception):
     """A condition cannot be decided by comparing two codes, on the events at hand: another operator must be taken."""
 
@@ -167,6 +186,35 @@ class QueryOperator(ABC):
         """
         for group, ranks in chosen.items():
             yield self.at(group, list(ranks))
+
+    def rank_ends(self, group: int) -> tuple[Ints, NDArray[Any]]:
+        """Return the first events of a group's results, rising, and how many results there are up to each of them.
+
+        The numbers are int64, or objects where they are too large. They are looked for among the ranks, those of all
+        first events at the same time, in as many steps as a rank has bits.
+        """
+        from trellis.operators.ranks import numbers_of, ranks_of
+
+        count = self.counts[group]
+        low = numbers_of([0], count)[: min(count, 1)]
+        high = low + (count - 1)
+        begins, ends = (self.at(group, ranks_of(ranks)).firsts.astype(np.int64) for ranks in (low, high))
+        behind, events = [high + 1], [ends]  # of the last first event, and of those that are found
+        while len(low):
+            open_ = begins != ends
+            low, high, begins, ends = low[open_], high[open_], begins[open_], ends[open_]
+            near = (high - low == 1).astype(np.bool_)
+            behind, events = [*behind, high[near]], [*events, begins[near]]
+            low, high, begins, ends = low[~near], high[~near], begins[~near], ends[~near]
+            middle = (low + high) // 2
+            here = self.at(group, ranks_of(middle)).firsts.astype(np.int64) if len(low) else begins
+            low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
+            begins, ends = np.concatenate([begins, here]), np.concatenate([here, ends])
+            order = np.argsort(low)
+            low, high, begins, ends = low[order], high[order], begins[order], ends[order]
+        found = np.concatenate(events)
+        order = np.argsort(found)
+        return found[order], np.concatenate(behind)[order]
 
     # --- Lists ------------------------------------------------------------------------------------------------
 
@@ -234,9 +282,9 @@ class QueryOperator(ABC):
 
     # --- Words ------------------------------------------------------------------------------------------------
 
-    def seconds(self) -> float | None:
-        """Return how long counting takes, about, where that is worth telling before; None where it is quick."""
-        return None
+    def explored(self) -> Explored:
+        """Return the work of the exploration that counted, or tried to."""
+        return Explored()
 
     @abstractmethod
     def describe(self) -> dict[str, str]:

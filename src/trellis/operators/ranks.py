@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from operator import index
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,18 @@ class Ranks(Sequence[int]):
         """Return those that fit 63 bits as they are, the others as -1."""
         large = (self.words[:, 0] >> np.uint64(63)).astype(np.bool_) | self.words[:, 1:].any(axis=1)
         return np.where(large, -1, self.words[:, 0].astype(np.int64))
+
+
+def numbers_of(numbers: Sequence[int], largest: int) -> NDArray[Any]:
+    """Return numbers as an array to compute with as far as a largest one: of int64, or of objects."""
+    return np.array(numbers, np.int64 if largest < 1 << 62 else np.object_)
+
+
+def ranks_of(numbers: NDArray[Any]) -> Ranks:
+    """Return the numbers of such an array as ranks."""
+    if numbers.dtype == np.int64:
+        return Ranks(numbers.astype(np.uint64).reshape(-1, 1))
+    return Ranks.of(numbers.tolist())
 
 
 def draw(total: int, number: int, seed: int) -> Ranks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from trellis.events.slice import Ints, Slice
 from trellis.language.printer import value_text
 from trellis.operators.after_match import Keeper, next_places
 from trellis.operators.batch import PathBatch, RankRange
-from trellis.operators.contract import BestRequest, Counts, ListRequest, QueryOperator
+from trellis.operators.contract import BestRequest, Counts, Explored, ListRequest, QueryOperator
+from trellis.operators.ranks import ranks_of
 from trellis.plan.plan import Plan
 from trellis.providers import provided
 
-if TYPE_CHECKING:
-    pass
-
+AT_ONCE, MOST_AT_ONCE = 1 << 12, 1 << 18  # results that are listed together: more, as long as none are skipped
+FIRSTS_AT_ONCE = 1 << 8
 MOST = 100_000_000  # results of one first event that are listed to choose one
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ class SkippingOperator(QueryOperator):
     A join or sequence walks to the first result of each first event, or searches the best of it by ORDER BY. Where the
     results are paths of a graph, or of the index, those that are kept are followed one after another, and no other is
     looked at. Elsewhere the results are listed, unless a group has very many. Then ranks tell: as they go by the first
-    event, the results that begin too early are one range of ranks, the end of which is looked for by bisection. Only
-    where ORDER BY has keys that cannot be searched by are the results of one first event listed to choose the one.
+    event, the results that begin too early are one range of ranks. Only where ORDER BY has keys that cannot be searched
+    by are the results of the other first events listed to choose the one.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class SkippingOperator(QueryOperator):
         some = [(int(group), 0, counts[group]) for group in groups if counts[group]]
         few = [one for one in some if one[2] <= sizes[one[0]]]
         many = [one for one in some if one[2] > sizes[one[0]]]
-        parts = [kept, *self._listed(few), *(one for group, _, count in many for one in self._by_ranks(group, count))]
+        parts = [kept, *self._listed(few, Keeper()), *(one for group, _, _ in many for one in self._by_ranks(group))]
         whole = PathBatch.concat([part for part in parts if len(part)])
         order = np.argsort(whole.groups, kind="stable")
         whole = whole if (np.diff(order) == 1).all() else whole.take(order)
@@ -82,9 +82,9 @@ class SkippingOperator(QueryOperator):
         """Where the results of each group begin, and where the last ones end."""
         return np.searchsorted(self._results.groups, np.arange(len(self.events.groups) + 1))
 
-    def _listed(self, ranges: list[RankRange]) -> Iterator[PathBatch]:
+    def _listed(self, ranges: list[RankRange], keeper: Keeper) -> Iterator[PathBatch]:
         """Yield those that are kept of the results with given ranks: these are listed, those of many groups at once."""
-        keeper, ordered = Keeper(), bool(self.plan.bound.order_by)
+        ordered = bool(self.plan.bound.order_by)
         waiting: list[PathBatch] = []  # of the last first event, of which more may come
         listed = self.inner.list(ListRequest(ranges, lambda batch: batch, self.threads)) if ranges else iter(())
         for batch in listed:
@@ -110,25 +110,25 @@ class SkippingOperator(QueryOperator):
         order = np.lexsort([np.arange(len(batch)), *reversed(keys), firsts, groups])
         return batch.take(order[keeper.rows_of(groups[order], firsts[order], places[order])])
 
-    def _by_ranks(self, group: int, count: int) -> Iterator[PathBatch]:
-        """Yield those that are kept of many results, one by one: where the next one begins is looked for."""
-        rank = 0
-        while rank < count:
-            one = self.inner.at(group, [rank])
-            if self.plan.bound.order_by:
-                behind = self._first_rank(group, rank, count, int(one.firsts[0]) + 1)
-                self._check_number(behind - rank)
-                one = one if behind == rank + 1 else PathBatch.concat([*self._listed([(group, rank, behind)])])
-            yield one
-            rank = self._first_rank(group, rank, count, int(self._places(one)[0]))
-
-    def _first_rank(self, group: int, rank: int, count: int, place: int) -> int:
-        """Return the first rank of a result that begins at a place or later, where the one at `rank` does not."""
-        low, high = rank, count
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if int(self.inner.at(group, [middle]).firsts[0]) < place else (low, middle)
-        return high
+    def _by_ranks(self, group: int) -> Iterator[PathBatch]:
+        """Yield those that are kept of many results: those of some first events at a time are listed, or the first."""
+        events, ends = self.inner.rank_ends(group)
+        begins = np.append(ends[:1] * 0, ends[:-1])
+        keeper, at, ordered, few = Keeper(), 0, bool(self.plan.bound.order_by), AT_ONCE
+        while at < len(events):
+            if ordered:
+                behind = max(at + 1, int(np.searchsorted(ends, begins[at] + few, side="right")))
+                self._check_number(int(ends[at] - begins[at]))
+                found = PathBatch.concat([*self._listed([(group, int(begins[at]), int(ends[behind - 1]))], keeper)])
+            else:
+                behind = min(at + FIRSTS_AT_ONCE, len(events))
+                found = self._leading_of(self.inner.at(group, ranks_of(begins[at:behind])), keeper)
+            if len(found):
+                yield found
+                place = int(np.searchsorted(events, self._places(found)[-1]))
+                few = min(2 * few, MOST_AT_ONCE) if place <= behind else AT_ONCE
+                behind = max(behind, place)
+            at = behind
 
     def _check_number(self, results: int) -> None:
         """Refuse to go through more results of one first event than can be held."""
@@ -182,7 +182,10 @@ class SkippingOperator(QueryOperator):
         """Return an operator for the same results with other output."""
         return SkippingOperator(plan, events, self.threads, self.inner, self._results)
 
+    def explored(self) -> Explored:
+        """Return the work of the exploration that counted, or tried to."""
+        return self.inner.explored()
+
     def describe(self) -> dict[str, str]:
-        """Say how the inner operator works, and what is kept of its results."""
-        kept = f"{sum(self.counts):,} of {number_text(sum(self.inner.counts))} results"
-        return {**self.inner.describe(), "after_match": kept}
+        """Say how many results are kept; the others are mostly not counted."""
+        return {"after_match": f"{sum(self.counts):,} results are kept"}

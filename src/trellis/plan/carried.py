@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from trellis.language.bound import Condition, ConditionKind, WindowKind
@@ -101,22 +102,29 @@ def _index(conditions: tuple[Condition, ...]) -> str:
 
 def _carried(plan: Plan) -> list[str]:
     """Return the registers of a match so far, each with its condition."""
-    bound, behind = plan.bound, variables_behind(plan.automaton)
-    found: dict[tuple[str, str], None] = {}
-    for one in guard_terms_of(bound):
-        for reference in one.references:
-            register = one.register(reference)
-            if register is None or not _is_kept(one, register, plan, behind):
-                continue
-            if register.kind is RegisterKind.PAIRS and one.condition.kind is ConditionKind.ADJACENT:
-                register = Register(RegisterKind.LAST, register.variable)
-            found[register_text(register, one.singles), one.condition.text] = None
+    bound = plan.bound
+    found = dict.fromkeys(
+        (register_text(register, one.singles), one.condition.text) for one, register in kept_registers(plan)
+    )
     texts = [f"{register} for `{condition}`" for register, condition in found]
     if plan.automaton.concurrent and any(v.absent for v in bound.variables):
         texts.append("the time of each arm of AND, for NOT")
     if bound.window.kind is WindowKind.SPAN:
         texts.append("the end of the span")
     return texts
+
+
+def kept_registers(plan: Plan) -> Iterator[tuple[GuardTerm, Register]]:
+    """Yield the registers of a match so far that outlive the event that they are of, with what asks for them."""
+    behind = variables_behind(plan.automaton)
+    for one in guard_terms_of(plan.bound):
+        for reference in one.references:
+            register = one.register(reference)
+            if register is None or not _is_kept(one, register, plan, behind):
+                continue
+            if register.kind is RegisterKind.PAIRS and one.condition.kind is ConditionKind.ADJACENT:
+                register = Register(RegisterKind.LAST, register.variable)
+            yield one, register
 
 
 def _is_kept(one: GuardTerm, register: Register, plan: Plan, behind: dict[str, frozenset[str]]) -> bool:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from math import inf
+from typing import NamedTuple
 
-from trellis.language.bound import Constant, Operation, Value, columns_of, with_columns
+from trellis.language.bound import Column, Constant, Operation, Value, columns_of, with_columns
 from trellis.language.schema import Kind
 from trellis.language.syntax import Which
 
@@ -210,6 +211,50 @@ def extreme_of(term: Value, var: str) -> tuple[Value, bool] | None:
         if atom is not None and atom.split is None and atom.course in TURNED:
             return value, (atom.course is Monotonicity.RISING) == (term.function in ("<", "<="))
     return None
+
+
+class Ease(NamedTuple):
+    """A column through which a condition sees a variable, and is more easily true for some of its values.
+
+    Whatever the other variables are, where it is true of a value, it is true of all smaller ones (`smaller`), else of
+    all greater ones. `asks`: it is never true where the value is NULL.
+    """
+
+    column: Column
+    smaller: bool
+    asks: bool
+
+
+def ease_of(term: Value, var: str) -> Ease | None:
+    """Return how easily a condition is true for values of a variable; None where it does not rise or fall with them."""
+    which = {True: Which.LATER, False: Which.EARLIER}
+    asked = with_columns(term, lambda column: replace(column, which=which[column.var == var]))
+    columns = {column for column in columns_of(asked) if column.which is Which.LATER}
+    if len(columns) != 1 or len(list(_atoms(asked))) > MOST_ATOMS:
+        return None
+    (column,) = columns
+    shape = _shape(asked, column, Which.LATER, negated=False)
+    if shape is None:
+        return None
+    ways = {_is_easier_for_smaller(atom) for atom in _atoms_of(shape)} - {None}
+    return Ease(column, ways == {True}, _asks(shape)) if ways in ({True}, {False}) else None
+
+
+def _atoms_of(shape: Shape) -> Iterator[Atom]:
+    if isinstance(shape, Atom):
+        yield shape
+    else:
+        for part in shape.parts:
+            yield from _atoms_of(part)
+
+
+def _is_easier_for_smaller(atom: Atom) -> bool | str | None:
+    """Return whether a comparison is; None where it does not see the value, and a word where neither is so."""
+    if atom.course is Monotonicity.CONSTANT:
+        return None
+    if atom.split is not None or atom.course not in TURNED or atom.condition.function in ("=", "!="):
+        return "neither"
+    return (atom.course is Monotonicity.RISING) == (atom.condition.function in ("<", "<="))
 
 
 def _atom(term: Operation, value: Value, which: Which) -> Atom | None:

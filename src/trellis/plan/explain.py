@@ -12,6 +12,7 @@ from trellis.language.printer import pattern_text, to_query_text, value_text
 from trellis.language.syntax import Report, Select
 from trellis.plan.choice import plan_by_events
 from trellis.plan.join import best_texts
+from trellis.plan.mirror import mirror_texts
 from trellis.plan.plan import Plan
 from trellis.plan.remainders import Leaving, Transition
 from trellis.plan.spec import JOIN_TREE, JOINS, SEQUENCES, TREE_PLAN
@@ -68,8 +69,14 @@ def explain_data(plan: Plan) -> dict[str, Any]:
         "order": [_order_text(bound, i) for i in range(len(bound.order_by))],
         "limit": {"rows": bound.limit, "per_window": bound.per_window, "offset": bound.offset} | _per_items(bound),
         "operator": _operator_data(plan),
-        "index": dict(plan.operator.how) | (best_texts(bound) if plan.operator.name in OF_MATCHES else {}),
+        "index": _index_data(plan),
     }
+
+
+def _index_data(plan: Plan) -> dict[str, str]:
+    """Say how what may follow is found, what is remembered of matches, and what counting and the best of them cost."""
+    best = best_texts(plan.bound) if plan.operator.name in OF_MATCHES else {}
+    return dict(plan.operator.how) | mirror_texts(plan) | best
 
 
 def _per_items(bound: BoundQuery) -> dict[str, Any]:

@@ -16,7 +16,8 @@ class AlgorithmSettings:
     anchors
         How many attribute vertices `anchor` takes as anchors; None: it chooses.
     memory_limit
-        The bytes that stored partial trends may take, 8 for each event they refer to; None: no limit.
+        The bytes that stored partial trends may take, 8 for each event they refer to; None: no limit. Where no named
+        algorithm runs, the `memory` of the plan's sizes is this one.
     optimizer
         How the CET paper's partitioning is chosen.
     construction

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+EDGE_BYTES = 4  # of an event graph
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,8 @@ class Sizes:
     pairs_of_graph
         Pairs of events from which the best trends are searched without a graph.
     counted_pairs
-        Pairs of events up to which results that will be listed are counted on the graph that listing needs, too.
+        Pairs of events up to which results that will be listed are counted on the graph that listing needs, too, and
+        the best are searched on graphs.
     walked_choices
         Choices of events in order up to which a fixed sequence is walked, though an index may count it, and candidates
         without partners are left in.
@@ -94,8 +97,17 @@ class Sizes:
         Edges of the paths of a pattern, at most, for which there is room before they are counted.
     events_at_once
         Events of the groups whose paths are held together, before it is known how many edges they have.
+    memory
+        Bytes that the matches so far of one exploration, or what another operator holds in their place, may take: see
+        `trellis.Methods.memory_limit`.
     least_vertices, most_vertices
-        Matches so far of one group for which an exploration makes room at first, and at most.
+        Matches so far of one group for which an exploration makes room at first, a power of two, and at most.
+    most_steps
+        Steps of an exploration, from a match so far to another or past it, at most: more than can be made, unless a
+        sample is to tell what they would cost.
+    walked_firsts, walked_steps, joined_steps
+        Ranks up to which the first results of a pattern are walked to, without the matches so far that lead to others;
+        events that such a walk may look at; and steps of counting a join from which there is one.
     join_ways
         Ways to bind the same events that a join tells apart.
     """
@@ -147,9 +159,18 @@ class Sizes:
     thread_firsts: int = 1 << 12
     unmeasured_edges: int = 1 << 16
     events_at_once: int = 1 << 17
+    memory: int = 1 << 30
     least_vertices: int = 1 << 12
-    most_vertices: int = 1 << 25
+    most_vertices: int = 1 << 30
+    most_steps: int = 1 << 62
+    walked_firsts: int = 1 << 14
+    walked_steps: int = 1 << 27
+    joined_steps: int = 1 << 22
     join_ways: int = 1 << 18
+
+    def within(self, memory: int) -> Sizes:
+        """Return the sizes for so many bytes, where these are not the usual ones."""
+        return replace(self, memory=memory, graph_edges=memory // EDGE_BYTES, unrank_bytes=memory)
 
 
 USUAL = Sizes()

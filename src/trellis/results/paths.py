@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from trellis.operators.lent import lent
 from trellis.results.taken import TakenColumn, Words, room, unsigned
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class PathArrays:
 
         batch, words, rows = self.batch, self._times.words, len(self.batch)
         if batch.words is not None:
-            own = room(rows, np.int64)
+            own = lent("lengths", rows, np.int64)
             take_lengths(unsigned(batch.offsets), _NONE if batch.shared is None else batch.shared, own)
             return own, batch.words.firsts, batch.words.lasts
         if batch.table is not None or batch.shared is not None or words is None:

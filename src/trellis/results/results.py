@@ -89,9 +89,9 @@ class Results(ABC):
     def statistics(self) -> dict[str, int]:
         """Numbers of `events` read and `dropped`, of `windows` and of `partitions`."""
 
-    def seconds(self) -> float | None:
-        """Return how long counting takes, about, where that is worth telling before; None where it is not known."""
-        return None
+    def is_quick(self, seconds: float, sure: bool = True) -> bool:
+        """Return whether counting is not expected to take longer, or is `sure` not to; True where that is not known."""
+        return True
 
     def expected(self) -> dict[str, str]:
         """Return facts of the work before it is done, for `explain`."""

@@ -25,6 +25,7 @@ from trellis.language.syntax import Which
 from trellis.operators.bindings import counted_events
 from trellis.plan.plan import Plan
 from trellis.results.arrange import hidden_names, order_codes
+from trellis.results.lead import LeadOfGroups
 from trellis.results.paths import PathArrays, wrapped
 from trellis.results.sums import DIGITS_38, means_of, sums_of, up_to_38_digits
 from trellis.results.taken import TakenColumn, counting, present
@@ -211,7 +212,7 @@ class RowMaker:
         self.schema = plain_schema(plan.bound) if plain else row_schema(plan.bound)
         if compact:
             self.schema = compact_schema(self.schema)
-        self._lead_of_group: tuple[int, list[pa.Array]] | None = None
+        self._lead_of_group = LeadOfGroups()
         self._variables = _codes_of_variables(plan.bound)
         self._codes: dict[str, NDArray[np.int64]] = {}
         self._taken: dict[str, TakenColumn] = {}
@@ -326,13 +327,7 @@ class RowMaker:
         if not rows.is_one_group:
             column, places = self._lead_of_groups[number]
             return column.taken(places[rows.batch.groups])
-        group, length = int(rows.batch.groups[0]), len(rows.batch)
-        known = self._lead_of_group
-        if known is None or known[0] != group or len(known[1][0]) < length:
-            longer = 1 << (length - 1).bit_length()
-            columns = [pa.repeat(column[0], longer) for column in self.lead(rows.batch.groups[:1])]
-            known = self._lead_of_group = group, columns
-        return known[1][number][:length]
+        return self._lead_of_group.column(number, rows.batch, self.lead)
 
     @cached_property
     def _lead_of_groups(self) -> list[tuple[TakenColumn, NDArray[np.int32]]]:

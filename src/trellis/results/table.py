@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from trellis.arguments import whole_number
-from trellis.errors import MemoryExhausted
+from trellis.errors import MemoryExhausted, UsageError
 from trellis.memory import IN_PIECES, free_memory, gigabytes
 from trellis.results.display import exact_values, html_page, html_table, text_table
 
@@ -154,8 +154,13 @@ def pandas_frame(table: pa.Table, free: Callable[[], int] = free_memory) -> pand
     ------
     MemoryExhausted
         If the frame takes more memory than is free, as `free` tells it.
+    UsageError
+        If pandas is not installed.
     """
-    import pandas
+    try:
+        import pandas
+    except ImportError:
+        raise UsageError("pandas is not installed here", "Run `pip install pandas`, or take `to_arrow()`.") from None
 
     needed = _frame_bytes(table)
     if needed > FEW_BYTES and needed > (left := free()):

@@ -14,7 +14,7 @@ from tests.strategies import Case
 from trellis.language.parser import parse
 from trellis.plan.sizes import Sizes
 
-EARLY = Sizes(counted_pairs=-1, first_events=1)  # even where all are counted sooner
+EARLY = Sizes(counted_pairs=-1, first_events=1, walked_firsts=-1)  # even where all are counted sooner, and no walk
 PATTERNS = [
     "SEQ(A a, B+ b[]) WHERE COUNT(b) >= 2", "SEQ(A a, B{2,} b[])", "SEQ(A a, B+ b[], C c) WHERE MAX(b.x) > a.x",
     "SEQ(A+ a[], B b) WHERE SUM(a.x) > b.x", "AND(A a, B+ b[]) WHERE a.x <= FIRST(b).x",

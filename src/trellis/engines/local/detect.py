@@ -9,7 +9,16 @@ import pyarrow as pa
 from trellis.engines.local.results import LocalResults
 from trellis.engines.options import Plannable, RunOptions
 from trellis.events.source import EventSource, is_spark_frame, paths_of
-from trellis.events.tables import Tables, as_tables, schema_of, union, with_fields, with_readable_times
+from trellis.events.tables import (
+    Tables,
+    as_tables,
+    schema_of,
+    union,
+    with_columns_named,
+    with_fields,
+    with_readable_times,
+)
+from trellis.language.schema import TIME_NAMES
 from trellis.methods import with_methods
 from trellis.plan.plan import Plan
 
@@ -45,7 +54,10 @@ def detect(query: Askable, source: EventSource, options: RunOptions) -> LocalRes
 def bound_plan(query: Askable, source: EventSource, options: RunOptions) -> tuple[Plan, pa.Table]:
     """Return the plan of a query for the columns that events have, and the events as one table."""
     given = {name: _in_this_process(table, options.time) for name, table in source.tables.items()}
-    tables, time = with_readable_times(with_fields(as_tables(given.get(None, given))), options.time)
+    read = as_tables(given.get(None, given))
+    if not all(table.num_columns for table in read.values()):
+        read = with_columns_named(read, _named(query, options))
+    tables, time = with_readable_times(with_fields(read), options.time)
     last = query.last  # read once: another thread may ask the same query of other columns meanwhile
     if last is None or not last.fits(tables, options):
         schema = schema_of(tables, time, options.type, options.event_id, options.tie_breakers)
@@ -53,6 +65,13 @@ def bound_plan(query: Askable, source: EventSource, options: RunOptions) -> tupl
         plan = with_methods(plan, options.methods, options.max_trends)
         last = query.last = LastPlan({name: table.schema for name, table in tables.items()}, options, plan)
     return last.plan, union(tables)
+
+
+def _named(query: Askable, options: RunOptions) -> list[str]:
+    """Return the columns that a query and its options name."""
+    named = [options.time or TIME_NAMES[0], options.type, options.event_id, *options.tie_breakers]
+    read = query.plan(None, options.params, options.report_mode).columns
+    return [*dict.fromkeys(name for name in (*named, *read) if name is not None)]
 
 
 def _in_this_process(data: Any, time: str | None) -> Any:

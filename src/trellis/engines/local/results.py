@@ -21,12 +21,14 @@ from trellis.engines.options import RunOptions
 from trellis.errors import TrellisError, UsageError
 from trellis.events.derived import with_derived
 from trellis.events.prepare import PreparedEvents, SortedTable, prepare, with_columns
+from trellis.events.slice import Slice
 from trellis.events.ties import count_ties
+from trellis.language.bound import WindowKind
 from trellis.limits import may_refuse, refuse_listing, refuse_rows
 from trellis.make import make_operator
-from trellis.operators.contract import BestRequest, ListRequest, QueryOperator
+from trellis.operators.contract import BestRequest, Explored, ListRequest, QueryOperator
 from trellis.operators.exact import LARGE
-from trellis.operators.growth import beginning, duration, extrapolated, reach_in_spans
+from trellis.operators.growth import Cost, Try, cost_of, sampling_plan
 from trellis.operators.threads import made_on_threads
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import limited_plan, top_plan
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from trellis.operators.batch import EventWords, PathBatch
 
 FIRST_PIECE, LARGEST_PIECE = 64, 1 << 15  # results that are listed at a time while someone goes through them
+LARGE_SHARE = 1 / 16  # of all work, from which on a sample is sure of the rest
 WORTH_THREADS = 256  # events: with fewer, threads take longer to start than most work
 
 
@@ -139,32 +142,29 @@ class LocalResults(Results):
         self._check_aggregates()
         return _table(aggregate_answer(self.plan, self._maker, self.operator, self.max_trends))
 
-    def seconds(self) -> float | None:
-        """Return how long counting takes, about, by a sample."""
-        known = self.operator.seconds()
-        return self._sampled_seconds if known is None else known
+    def is_quick(self, seconds: float, sure: bool = True) -> bool:
+        """Return whether counting takes no longer by a sample; it is `sure` if that is no small part."""
+        return self._cost.seconds <= seconds and (not sure or self._cost.share >= LARGE_SHARE)
 
     @cached_property
-    def _sampled_seconds(self) -> float:
-        """The seconds that counting takes on one core, told from the beginning of the largest group."""
-        events = self._prepared.events
+    def _cost(self) -> Cost:
+        """The cost of counting on one core, by a sample."""
+        plan, events = sampling_plan(self.plan), self._prepared.events
 
-        def attempt(group: int, size: int) -> tuple[float, float]:
-            some, begun = beginning(events, group, size), thread_time()
+        def attempt(some: Slice) -> Try:
+            begun, operator = thread_time(), None
             try:
-                counts = make_operator(self.plan, some, 1).counts
+                operator = make_operator(plan, some, 1)
+                limbs = 1 + max(operator.counts, default=0).bit_length() // LARGE
             except TrellisError:
-                return 1.0, float("inf")
-            return float(1 + max(counts, default=0).bit_length() // LARGE), thread_time() - begun
+                limbs = 0
+            return Try(thread_time() - begun, limbs, Explored() if operator is None else operator.explored())
 
-        sizes, reach = (events.groups.hi - events.groups.lo).astype(np.float64), reach_in_spans(self.plan, events)
-        return extrapolated(sizes, attempt, bounded=False, reach=reach)[1]
+        return cost_of(events, plan.bound.window.kind is WindowKind.SPAN, attempt)
 
     def expected(self) -> dict[str, str]:
         """Return facts of the work before it is done, for `explain`."""
-        if self.operator.seconds() is not None:
-            return self.describe()
-        return {"engine": self.engine, "time": f"about {duration(self._sampled_seconds)} to count, by a sample"}
+        return {"engine": self.engine, **self._cost.texts(self.plan.sizes.memory)}
 
     def describe(self) -> dict[str, str]:
         """Return how the operator finds the results, for `explain`."""

@@ -6,7 +6,9 @@ matches of a shape, and `plain` takes the simplest of these at once. `graph` bui
 leaves those that REPORT gives, `results` makes paths of these; `groups` does so for many groups.
 `count` counts without a graph, by `classes` of matches, where all of them are results or `ends` tells which; `keys`
 spares it classes that take no event of a value. `order` brings results into order where events can be bound in several
-ways. `lists` keeps sets of numbers. What allocates nothing counts no references: that took most of the time.
+ways. `lazy` finds the first results in that order without a graph of all: it walks over `levels` of matches that are
+made on `demand`. `lists` keeps sets of numbers. What allocates nothing counts no references: that took most of the
+time.
 
 Arrays
 ------
@@ -39,6 +41,12 @@ is_bound, ties, rows, code, ints, there, matches, one
     Whether the variable has events, the variables of the same time; moves; those of programs; matches and which.
 open_, bound, begin, end
     Variables that may still take events, and those that have some, as bits; a range.
+own, walk, known, wanted
+    What a walk goes by, and works in: see `levels` and `demand`.
+vertex, top, depth, length
+    Numbers of a vertex, of a level, of events so far, and as much of these as decides which longer ones are results.
+is_first
+    Whether the first is asked for, or the next one.
 mode, same, chosen
     REPORT, the first event of the same time, and the events at which results may begin (empty: all).
 

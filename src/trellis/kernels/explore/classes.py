@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import hashed, is_row
-from trellis.kernels.explore.matches import END, VARIABLE
+from trellis.kernels.explore.matches import END, SLOTS, TIES, VARIABLE
 from trellis.kernels.explore.moves import coming_of
 from trellis.kernels.explore.tables import NONE
 from trellis.kernels.explore.terms import MOST_TERMS
@@ -98,6 +99,11 @@ def make_classes(classes: int, width: int, variables: int, limbs: int, moves: in
     )  # fmt: skip
 
 
+def class_bytes(width: int, variables: int, limbs: int, steps: int) -> int:
+    """Return the bytes of a class in `Classes`."""
+    return 8 * (width + (4 if steps else 2) * limbs + 17 + variables * WAY + 3)
+
+
 @njit(cache=True, nogil=True, _nrt=False)
 def known_class(rows, table, row):
     """Return the class of a row; without one, a negative number: the place where it belongs, less the greatest."""
@@ -144,6 +150,16 @@ def make_class(tables, lists, classes, row, shape):
     classes.at[number] = place
     classes.sizes[ALL] = number + 1
     return number
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def forget_last(tables, row, variable):
+    """Empty the slots of a match that are read no more, since it has been asked whether it is whole."""
+    row[VARIABLE], row[TIES] = 0, 0
+    forgets = t.at(tables, t.L_FORGETS, variable)
+    for slot in range(row.shape[0] - SLOTS if forgets else 0):
+        if forgets & (1 << slot):
+            row[SLOTS + slot] = NONE
 
 
 # --- Numbers of matches -----------------------------------------------------------------------------------------

@@ -46,6 +46,7 @@ from trellis.kernels.explore.classes import (
     WAY,
     WHOLE,
     enliven,
+    forget_last,
     give,
     give_pools,
     known_class,
@@ -66,7 +67,7 @@ from trellis.kernels.explore.matches import (
     FAILS,
     HOLDS,
     SLOTS,
-    TIES,
+    SPENT,
     TRACKED,
     TROUBLE,
     VARIABLE,
@@ -239,9 +240,7 @@ def _take(
             return 0
         if kind == SLOW:
             move = np.int64(-1)
-    open_ = np.int64(0)
-    if move < 0:
-        open_ = open_of(tables, lists, scratch, row)
+    open_ = open_of(tables, lists, scratch, row) if move < 0 else np.int64(0)
     if number < 0:
         asks = terms_of(moves, move, due) if move >= 0 else asked_terms(tables, scratch, row, variable, due)
         if number == NOT_YET:
@@ -291,7 +290,7 @@ def _take(
         fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
     else:
         fresh[EVENT] = TRACKED if nots | untils else t.NONE
-    fresh[VARIABLE], fresh[TIES] = 0, 0
+    forget_last(tables, fresh, variable)
     target = _find_class(tables, lists, moves, classes, fresh, shape)
     if target < 0:
         return target
@@ -342,13 +341,14 @@ def _quickly(tables, columns, code, ints, there, moves, classes, one, fresh, var
         return np.int64(UNMADE)
     if not make_plainly(tables, columns, code, ints, there, moves, move, classes.rows[one], variable, event, hi, fresh):
         return np.int64(FAILED)
-    fresh[EVENT], fresh[VARIABLE], fresh[TIES] = t.NONE, 0, 0
+    classes.ways[one, variable * WAY + WHOLE] = ends_plainly(tables, code, ints, there, moves, move, fresh)
+    fresh[EVENT] = t.NONE
+    forget_last(tables, fresh, variable)
     if not is_row(classes.rows, target, fresh):
         target = known_class(classes.rows, classes.table, fresh)
         if target < 0:
             return np.int64(UNMADE)
         classes.memo[move] = target + 1
-    classes.ways[one, variable * WAY + WHOLE] = ends_plainly(tables, code, ints, there, moves, move, fresh)
     return target
 
 
@@ -379,6 +379,7 @@ def _take_all(
             if classes.rows[one, END] <= event:
                 continue
         some = states[one, NEXT] & usable
+        scratch.left[0] -= 1
         if not some or (one == start and chosen.shape[0] and not chosen[event]):
             continue
         empty = True
@@ -424,7 +425,7 @@ def _take_all(
         if made and is_live and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
             sizes[LIVE] -= 1
             states[live, LIVING] = states[sizes[LIVE], LIVING]
-    return 0
+    return SPENT if scratch.left[0] < 0 else 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -475,10 +476,8 @@ def count_groups(
 
     Parameters
     ----------
-    tables, columns, programs, lists, scratch, moves, classes
+    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due
         What the exploration goes by, and works in.
-    row, fresh, due
-        Room for two matches so far, and for the terms that are asked.
     groups_lo, groups_hi, first, last
         The events of the groups, and which of them.
     chosen

@@ -7,7 +7,7 @@ import numpy as np
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.iterations import begin_iteration
 from trellis.kernels.explore.lists import FULL, keep
-from trellis.kernels.explore.matches import BOUND, BRANCHES, END, EVENT, FAILS, HOLDS, OPENS, TIES
+from trellis.kernels.explore.matches import BOUND, BRANCHES, END, EVENT, FAILS, HOLDS, OPENS, SPENT, TIES
 from trellis.kernels.explore.moves import (
     M_ASKED,
     M_KIND,
@@ -30,29 +30,44 @@ from trellis.kernels.explore.plain import NOT_LEAN, go_on_plainly
 from trellis.kernels.explore.progress import step
 from trellis.kernels.explore.steps import go_on_by_steps
 from trellis.kernels.explore.terms import asked_terms, meets, open_of, passes_all, resolve
-from trellis.kernels.explore.vertices import EDGES, candidates, connect
+from trellis.kernels.explore.vertices import BEGUN, EDGES, HOME, STARTS, VERTEX, candidates, connect
 from trellis.kernels.jit import njit
 
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _leave(tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi):
-    """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong."""
-    if tables[t.GREEDY] or tables[t.STEPS] > 1:
-        return go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vertex, row, due, fresh, lo, hi)
-    return _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi)
+ALL_LETTERS = -1
+LOOKED_AT = 16  # events that are looked at in the time in which an edge is made, about
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _go_on(tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi):
+def leave(
+    tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, begin, end, letters, lo, hi
+):  # fmt: skip
     """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong.
 
-    One policy holds for all steps here.
+    Only events from `begin` to `end` are looked at, and some letters, as bits; but all where steps have policies of
+    their own or variables are greedy.
+    """
+    if tables[t.GREEDY] or tables[t.STEPS] > 1:
+        return go_on_by_steps(tables, columns, programs, lists, scratch, moves, graph, vertex, row, due, fresh, lo, hi)
+    return _go_on(
+        tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, begin, end, letters,
+        lo, hi,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _go_on(
+    tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, begin, end, letters, lo, hi
+):  # fmt: skip
+    """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong.
+
+    One policy holds for all steps here. Only events from `begin` to `end` are looked at, and some letters, as bits.
     """
     coming = moves.coming[shape] if shape >= 0 else coming_of(tables, lists, row)
+    coming &= letters
     last = row[EVENT]
-    begin, end, policy = lo, hi, np.int64(t.ANY)
+    policy = np.int64(t.ANY)
     if last >= 0:
-        begin, end, policy = last + 1, min(hi, row[END]), t.at(tables, t.A_POLICIES, 0)
+        begin, end, policy = max(begin, last + 1), min(end, row[END]), t.at(tables, t.A_POLICIES, 0)
         if policy == t.CONTIGUOUS:
             end = min(end, last + 2)
     best = end
@@ -255,33 +270,58 @@ def begin_row(lists, scratch, row, hi):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi):
-    """Fill a graph with the matches so far of the events from `lo` to `hi`; return 0, or what there is no room for."""
-    variables = tables[t.VARIABLES]
-    refresh(tables, lists, moves)
-    begin_row(lists, scratch, row, hi)
-    shape = shape_of(tables, lists, moves, row) if has_moves(tables) else np.int64(FULL)
-    vertex, home = np.int64(-1), np.int64(-1)  # first the starts
+    """Fill a graph with the matches so far of the events from `lo` to `hi`; return 0, or what there is no room for.
+
+    With more room it goes on where it stopped: at the vertex whose edges did not fit, which are made again. The
+    vertices that they led to stay: the same will be found.
+    """
+    variables, sizes = tables[t.VARIABLES], graph.sizes
+    if sizes[BEGUN]:
+        sizes[EDGES] = graph.first[sizes[VERTEX] - 1] if sizes[VERTEX] else 0
+    else:
+        refresh(tables, lists, moves)
+        sizes[BEGUN] = 1
+    vertex, home = sizes[VERTEX] - 1, sizes[HOME] - 1  # first the starts
+    if vertex < 0:
+        sizes[STARTS] = 0
+        begin_row(lists, scratch, row, hi)
+        shape = shape_of(tables, lists, moves, row) if has_moves(tables) else np.int64(FULL)
+    else:
+        shape = _read(graph, vertex, row)
     while True:
         answer = np.int64(NOT_LEAN)
         if shape >= 0:
             answer = go_on_plainly(
-                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi
-            )
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi,
+                ALL_LETTERS, lo, hi,
+            )  # fmt: skip
         if answer == NOT_LEAN:
-            answer = _leave(
-                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi
-            )
+            answer = leave(
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi,
+                ALL_LETTERS, lo, hi,
+            )  # fmt: skip
         if answer < 0:
             return answer
         if vertex >= 0:
-            graph.last[vertex] = graph.sizes[EDGES]
+            edges = sizes[EDGES] - graph.first[vertex]
+            scratch.left[0] -= 1 + edges + max(0, min(hi, row[END]) - row[EVENT]) // LOOKED_AT
+            if scratch.left[0] < 0:
+                return np.int64(SPENT)
+            graph.last[vertex] = sizes[EDGES]
             vertex = np.int64(graph.link[vertex]) - 1
         while vertex < 0:
             home += 1
             if home >= (hi - lo) * variables:
                 return 0
             vertex = np.int64(graph.heads[home]) - 1
-        graph.first[vertex] = graph.sizes[EDGES]
-        for i in range(row.shape[0]):
-            row[i] = graph.rows[vertex, i]
-        shape = np.int64(graph.shapes[vertex])
+        graph.first[vertex] = sizes[EDGES]
+        sizes[HOME], sizes[VERTEX] = home + 1, vertex + 1
+        shape = _read(graph, vertex, row)
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def _read(graph, vertex, row):
+    """Write the row of a vertex; return its shape."""
+    for i in range(row.shape[0]):
+        row[i] = graph.rows[vertex, i]
+    return np.int64(graph.shapes[vertex])

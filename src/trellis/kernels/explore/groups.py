@@ -11,9 +11,13 @@ from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.forbidden import note_matches
 from trellis.kernels.explore.graph import explore
 from trellis.kernels.explore.matches import NODE
+from trellis.kernels.explore.moves import renew
 from trellis.kernels.explore.report import (
+    EDGE_BYTES,
     EVERY,
+    NO_MEMORY,
     UNEXTENDABLE,
+    VERTEX_BYTES,
     OrderedGraph,
     every_match,
     follow,
@@ -22,7 +26,7 @@ from trellis.kernels.explore.report import (
     ordered,
 )
 from trellis.kernels.explore.results import paths_of
-from trellis.kernels.explore.vertices import forget_graph
+from trellis.kernels.explore.vertices import EDGES, VERTICES, forget_graph
 from trellis.kernels.jit import njit
 
 
@@ -46,10 +50,12 @@ class GroupGraphs(NamedTuple):
 
 @njit(cache=True, nogil=True, branching=True)
 def explore_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, notes,
-    forbids,
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, most,
+    notes, forbids,
 ):  # fmt: skip
     """Return the graphs of the groups from `first` to `last`, or what a NOT that forbids them asks of their matches.
+
+    Where there was no room for something the graph of that group stays: with more, the next call goes on with it.
 
     Parameters
     ----------
@@ -57,13 +63,15 @@ def explore_groups(
         What the exploration goes by, and works in.
     groups_lo, groups_hi, first, last
         The groups.
+    most
+        The bytes that the graphs may take.
     notes, forbids
         Whether matches are noted, in place of graphs, and what of them; see `ForbiddenTerms`.
 
     Returns
     -------
     status, group
-        0, or what there was no room for; and the group that it happened in.
+        0, or what there was no room for, `NO_MEMORY` beyond `most`; and the group that it happened in.
     graphs
         Of the groups before it: the members of `GroupGraphs`.
     found, tuples
@@ -88,15 +96,29 @@ def explore_groups(
                 tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, forbids, found, tuples,
                 matches, used,
             )  # fmt: skip
-        if notes or status < 0:
+            if status < 0:  # what was noted is told by the lists: they begin anew
+                renew(tables, lists, moves)
+                forget_graph(graph, lo, hi, tables[t.VARIABLES])
+        if status < 0:
+            break
+        if notes:
             forget_graph(graph, lo, hi, tables[t.VARIABLES])
-            if status < 0:
-                break
             group += 1
             continue
+        size, edges = graph.sizes[VERTICES], graph.sizes[EDGES]
+        if (2 * vertex + size) * VERTEX_BYTES + (2 * edge + edges) * EDGE_BYTES > most:
+            status = NO_MEMORY
+            break
         one = ordered(tables, graph, lo, hi)
         forget_graph(graph, lo, hi, tables[t.VARIABLES])
-        size, edges, number = one.events.shape[0], one.targets.shape[0], one.starts.shape[0]
+        number = one.starts.shape[0]
+        if first + 1 == last:  # large graphs are alone: they are not copied
+            begins[1] = (size, edges, number)
+            graphs = (
+                one.events, one.variables, one.complete, one.wanted, one.offsets[:size], one.targets, one.group,
+                one.group_end, one.starts, begins,
+            )  # fmt: skip
+            return status, last, graphs, found[:matches], tuples[:used]
         if vertex + size + 1 > room:
             room = 2 * (vertex + size + 1)
             events, taken, complete = (
@@ -151,20 +173,22 @@ def _graph(graphs, group):
 
 
 @njit(cache=True, nogil=True, branching=True)
-def report_groups(graphs, first, mode, same, lists, members, chosen):
-    """Return the results of the groups from `first` on as paths, one group after another.
+def report_groups(graphs, first, mode, same, lists, members, chosen, most, left):
+    """Return the results of the groups from `first` on as paths, one group after another, in `most` bytes.
+
+    `left` are the steps that may be made; see `SPENT`.
 
     Returns
     -------
     status, group
-        0, or what there was no room for; and the group that it happened in.
+        0, or what there was no room for, `NO_MEMORY` beyond `most`; and the group that it happened in.
     events, variables, offsets, targets
         The vertices of the groups before it; see `FoundPaths`.
     begins, ambiguous
         Where the vertices of each group begin, and whether its paths are not in the order of its results.
     """
     last = graphs.begins.shape[0] - 1
-    events, taken = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    events, codes = np.empty(1024, np.int64), np.empty(1024, np.int64)
     offsets, targets = np.zeros(1025, np.int64), np.empty(1024, np.int32)
     begins, ambiguous = np.zeros(last - first + 1, np.int64), np.zeros(last - first, np.bool_)
     vertex = edge = status = 0
@@ -176,19 +200,29 @@ def report_groups(graphs, first, mode, same, lists, members, chosen):
         elif mode == UNEXTENDABLE and is_single(found):
             product = follow_single(found, same)
         else:
-            status, product = follow(found, mode, same, lists, members)
+            status, product = follow(found, mode, same, lists, members, most, left)
         if status < 0:
             break
-        paths = paths_of(found, product, chosen)
+        taken = (vertex * VERTEX_BYTES + edge * EDGE_BYTES) * 2
+        taken += product.vertices.shape[0] * VERTEX_BYTES + product.targets.shape[0] * EDGE_BYTES
+        fits, paths = paths_of(found, product, chosen, most - taken)
+        if not fits:
+            status = NO_MEMORY
+            break
+        if first + 1 == last:  # large graphs are alone: they are not copied
+            begins[1], ambiguous[0] = paths.events.shape[0], paths.ambiguous
+            return (
+                status, last, paths.events, paths.variables, paths.offsets, paths.targets, begins, ambiguous
+            )  # fmt: skip
         size, edges = paths.events.shape[0], paths.targets.shape[0]
         if vertex + size > events.shape[0]:
             room = 2 * (vertex + size)
-            events, taken = grown(events, vertex, room), grown(taken, vertex, room)
+            events, codes = grown(events, vertex, room), grown(codes, vertex, room)
             offsets = grown(offsets, vertex + 1, room + 1)
         if edge + edges > targets.shape[0]:
             targets = grown(targets, edge, 2 * (edge + edges))
         for v in range(size):
-            events[vertex + v], taken[vertex + v] = paths.events[v], paths.variables[v]
+            events[vertex + v], codes[vertex + v] = paths.events[v], paths.variables[v]
             offsets[vertex + v + 1] = edge + paths.offsets[v + 1]
         for i in range(edges):
             targets[edge + i] = vertex + paths.targets[i]
@@ -198,6 +232,6 @@ def report_groups(graphs, first, mode, same, lists, members, chosen):
         group += 1
         begins[group - first] = vertex
     return (
-        status, group, events[:vertex], taken[:vertex], offsets[: vertex + 1], targets[:edge],
+        status, group, events[:vertex], codes[:vertex], offsets[: vertex + 1], targets[:edge],
         begins[: group - first + 1], ambiguous[: group - first],
     )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trellis.kernels.arrays import enlarged
 from trellis.kernels.expression.sums import as_real, grow_sum
 from trellis.kernels.jit import njit
 
@@ -40,6 +41,49 @@ def make_lists(lists: int, values: int) -> Lists:
         np.empty(values, np.int64), np.zeros(lists, np.int64), np.zeros(4 * lists, np.int32),
         np.empty(lists, np.int64), np.zeros(1, np.int64),
     )  # fmt: skip
+
+
+def table_size(entries: int) -> int:
+    """Return the power of two of places in which a hash of some entries leaves half of them empty."""
+    return 1 << max(2 * entries - 1, 1).bit_length()
+
+
+def grow_lists(lists: Lists, numbers: int, values: int) -> Lists:
+    """Return the same lists with the same numbers, with more room."""
+    used = int(lists.used[0])
+    more = Lists(
+        enlarged(lists.values, int(lists.ends[used - 1]) if used else 0, values), enlarged(lists.ends, used, numbers),
+        np.zeros(2 * table_size(numbers), np.int32), np.empty(numbers, np.int64), lists.used.copy(),
+    )  # fmt: skip
+    place_lists(more)
+    return more
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def place_lists(lists):
+    """Write where all lists stand in their hash, which is empty."""
+    mask, begin = np.uint64(lists.table.shape[0] - 1), np.int64(0)
+    for number in range(lists.used[0]):
+        place = hashed(lists.values, begin, lists.ends[number]) & mask
+        while lists.table[place]:
+            place = (place + np.uint64(1)) & mask
+        lists.table[place] = number + 1
+        lists.at[number] = np.int64(place)
+        begin = lists.ends[number]
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def place_rows(rows, used, table, at):
+    """Write where rows stand in their hash, which is empty: those whose place in the one before is not negative."""
+    mask = np.uint64(table.shape[0] - 1)
+    for number in range(used):
+        if at[number] < 0:
+            continue
+        place = hashed(rows[number], 0, rows.shape[1]) & mask
+        while table[place]:
+            place = (place + np.uint64(1)) & mask
+        table[place] = number + 1
+        at[number] = np.int64(place)
 
 
 @njit(cache=True, nogil=True, _nrt=False)

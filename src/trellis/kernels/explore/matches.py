@@ -20,6 +20,7 @@ from trellis.kernels.jit import njit
 EVENT, VARIABLE, BRANCHES, BOUND, TIES, END, OPENS, SLOTS = range(8)
 FAILS, HOLDS = 0, 1
 NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a branch ends here
+SPENT = -11  # all steps that may be made are made
 NO_ONE = np.int64(-1)  # no event, no variable
 TRACKED = -16  # in place of the last event, less the bits of what was forbidden since; see `bars`
 FOUND = -2  # minus an event, or minus a list of nodes: what a NOT whose gap is not known yet forbids
@@ -49,6 +50,8 @@ class Scratch(NamedTuple):
         A match before an iteration begins, and as it is then.
     nodes, parts
         Nodes of what a NOT forbids, and the parts of a tuple, that are being made.
+    left
+        How many steps may still be made; see `SPENT`.
     """
 
     events: np.ndarray  # int64 (references + 1,)
@@ -67,6 +70,7 @@ class Scratch(NamedTuple):
     begun: np.ndarray  # int64 (numbers,)
     nodes: np.ndarray  # int64 (room,)
     parts: np.ndarray  # int64 (room,)
+    left: np.ndarray  # int64 (1,)
 
 
 # --- Terms ------------------------------------------------------------------------------------------------------

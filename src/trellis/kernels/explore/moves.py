@@ -102,8 +102,13 @@ def make_moves(shapes: int, width: int, variables: int, terms: int) -> Moves:
 def refresh(tables, lists, moves):
     """Forget lists, and moves with them, if they fill much of their room."""
     used = lists.used[0]
-    if used and 2 * used < lists.ends.shape[0] and 2 * lists.ends[used - 1] < lists.values.shape[0]:
-        return
+    if not used or 2 * used >= lists.ends.shape[0] or 2 * lists.ends[used - 1] >= lists.values.shape[0]:
+        renew(tables, lists, moves)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def renew(tables, lists, moves):
+    """Forget lists, and moves with them."""
     clear(lists)
     for i in range(moves.used[0] * tables[t.VARIABLES] * 2):
         moves.rows[i, M_KIND] = UNKNOWN

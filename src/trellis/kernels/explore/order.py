@@ -185,11 +185,8 @@ def _is_edge(offsets, successors, source, target):
 
 
 @njit(cache=True, nogil=True)
-def _mark(offsets, successors, depth, levels):
-    """Mark the vertices of all levels over which a binding goes that ends on the last level."""
-    for i in range(levels.begins[depth], levels.begins[depth + 1]):
-        v = levels.vertices[i]
-        levels.useful[i] = offsets[v] == offsets[v + 1]
+def mark_useful(offsets, successors, depth, levels):
+    """Mark the vertices of all levels over which a binding goes that ends on the last level, at one marked there."""
     for d in range(depth - 1, -1, -1):
         for i in range(levels.begins[d], levels.begins[d + 1]):
             levels.useful[i] = False
@@ -264,6 +261,24 @@ def _next_binding(offsets, successors, depth, levels, d):
     return False
 
 
+@njit(cache=True, nogil=True)
+def next_result(offsets, successors, variables, depth, levels, is_first):
+    """Choose the first or the next binding of a sequence of events, over useful vertices; return whether there is one.
+
+    Bindings come by their variables, and those with the same ones by their vertices.
+    """
+    d = np.int64(depth)
+    if is_first:
+        levels.variables[0], d = -1, np.int64(0)
+    elif _next_binding(offsets, successors, depth, levels, d):
+        return True
+    while _next_variables(offsets, successors, variables, depth, levels, d):
+        levels.chosen[0], d = levels.begins[0] - 1, np.int64(depth)
+        if _next_binding(offsets, successors, depth, levels, np.int64(0)):
+            return True
+    return False
+
+
 @njit(cache=True, nogil=True, branching=True)
 def list_by_events(
     offsets, successors, events, variables, lo, ways, starts, skip, wanted, least, most, levels, out, ends
@@ -322,26 +337,25 @@ def list_by_events(
         if not _is_less(skip, size):
             _subtract(skip, size)
         else:
-            _mark(offsets, successors, depth, levels)
-            levels.variables[0], place = -1, np.int64(0)
-            while _next_variables(offsets, successors, variables, depth, levels, place):
-                place = np.int64(depth)
-                levels.chosen[0] = levels.begins[0] - 1
-                d = np.int64(0)
-                while _next_binding(offsets, successors, depth, levels, d):
-                    d = np.int64(depth)
-                    if _is_less(skip, one):
-                        if used + depth + 1 > out.shape[0]:
-                            return written
-                        for k in range(depth + 1):
-                            out[used + k] = levels.vertices[levels.chosen[k]]
-                        used += depth + 1
-                        ends[written] = used
-                        written += 1
-                        if written == wanted:
-                            return written
-                    else:
-                        _subtract(skip, one)
+            for i in range(levels.begins[depth], end):
+                v = levels.vertices[i]
+                levels.useful[i] = offsets[v] == offsets[v + 1]
+            mark_useful(offsets, successors, depth, levels)
+            more = next_result(offsets, successors, variables, depth, levels, True)
+            while more:
+                if _is_less(skip, one):
+                    if used + depth + 1 > out.shape[0]:
+                        return written
+                    for k in range(depth + 1):
+                        out[used + k] = levels.vertices[levels.chosen[k]]
+                    used += depth + 1
+                    ends[written] = used
+                    written += 1
+                    if written == wanted:
+                        return written
+                else:
+                    _subtract(skip, one)
+                more = next_result(offsets, successors, variables, depth, levels, False)
         if depth + 1 < most:
             depth += 1
     return written

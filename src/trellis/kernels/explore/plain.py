@@ -32,16 +32,19 @@ NOT_LEAN = 1
 
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
-def go_on_plainly(tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi):
+def go_on_plainly(
+    tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, begin, end, letters, lo, hi
+):  # fmt: skip
     """Add the edges that leave a vertex, or with -1 those to the starts; return 0, or what went wrong.
 
-    It is `NOT_LEAN` where a move is not lean: then no edge was added.
+    It is `NOT_LEAN` where a move is not lean: then no edge was added. Only events from `begin` to `end` are looked at,
+    and some letters, as bits.
     """
     rows, ints, there, code = moves.rows, programs.ints, programs.there, programs.code
-    coming, variables, last = moves.coming[shape], tables[t.VARIABLES], row[EVENT]
-    begin, end, policy = lo, hi, np.int64(t.ANY)
+    coming, variables, last = moves.coming[shape] & letters, tables[t.VARIABLES], row[EVENT]
+    policy = np.int64(t.ANY)
     if last >= 0:
-        begin, end, policy = last + 1, min(hi, row[END]), t.at(tables, t.A_POLICIES, 0)
+        begin, end, policy = max(begin, last + 1), min(end, row[END]), t.at(tables, t.A_POLICIES, 0)
         if policy == t.CONTIGUOUS:
             end = min(end, last + 2)
     for variable in range(variables):

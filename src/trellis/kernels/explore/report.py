@@ -15,13 +15,14 @@ import numpy as np
 from trellis.kernels.arrays import grown
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.lists import FULL, clear, hashed, is_list, keep
-from trellis.kernels.explore.matches import EVENT, NO_ROOM, VARIABLE
+from trellis.kernels.explore.matches import EVENT, NO_ROOM, SPENT, VARIABLE
+from trellis.kernels.explore.reach import add_bits, bit_bounds, bit_rows, bit_words, meets_any, no_bits, set_bits
 from trellis.kernels.explore.vertices import EDGES, STARTS, VERTICES
 from trellis.kernels.jit import njit
 
 EVERY, UNEXTENDABLE, MAXIMAL = range(3)
-NO_BITS = -6  # there are too many vertices to tell which reach which
-MOST_BITS = 1 << 33  # of a matrix of vertices
+NO_BITS, NO_MEMORY = -6, -10  # there are too many vertices to tell which reach which; more bytes than allowed
+VERTEX_BYTES, EDGE_BYTES = 48, 4  # of a vertex and an edge of a graph that is in order, or of results
 
 
 class OrderedGraph(NamedTuple):
@@ -135,32 +136,8 @@ def _futures(graph, same):
 
 
 @njit(cache=True, nogil=True)
-def _bits(graph):
-    """Return which vertices come before each, and which can be reached from it, as bits."""
-    size = graph.events.shape[0]
-    words = (size + 63) // 64
-    before, beyond = np.zeros((size, words), np.uint64), np.zeros((size, words), np.uint64)
-    for v in range(size - 1, -1, -1):
-        for i in range(graph.offsets[v], graph.offsets[v + 1]):
-            w = graph.targets[i]
-            before[w, v >> 6] |= np.uint64(1) << np.uint64(v & 63)
-            beyond[v, w >> 6] |= np.uint64(1) << np.uint64(w & 63)
-            for k in range(w >> 6, words):
-                beyond[v, k] |= beyond[w, k]
-    return before, beyond
-
-
-@njit(cache=True, nogil=True)
-def _met(before, vertex, near):
-    for k in range(near.shape[0]):  # noqa: SIM110 (Numba)
-        if before[vertex, k] & near[k]:
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def follow(graph, mode, same, lists, members):
-    """Return the pairs of vertices and longer matches, and 0; or what there is no room for.
+def follow(graph, mode, same, lists, members, most, left):
+    """Return the pairs of vertices and longer matches, and 0; or what there is no room for, in `most` bytes.
 
     What goes beside a vertex are the vertices of longer matches, and, with the number of vertices added, those of
     matches that are cut otherwise.
@@ -173,14 +150,18 @@ def follow(graph, mode, same, lists, members):
     clear(lists)
     preceded, followed, reaching = _futures(graph, same[:0] if maximal else same)
     bad = reaching if maximal else graph.complete
-    small = np.zeros((1, 1), np.uint64)
-    before, beyond, near = small, small, np.zeros(1, np.uint64)
+    before, beyond, near, filled = no_bits(), no_bits(), np.zeros(1, np.uint64), np.zeros(2, np.int64)
     status = 0
     if maximal:
-        if size * size > MOST_BITS:
+        bounds = bit_bounds(graph.offsets, graph.targets)
+        left[0] -= bit_words(bounds)
+        if 8 * bit_words(bounds) > most:
             status = NO_BITS
+        elif left[0] < 0:
+            status = SPENT
         else:
-            before, beyond = _bits(graph)
+            before, beyond = bit_rows(bounds[0], bounds[1]), bit_rows(bounds[2], bounds[3])
+            set_bits(graph.offsets, graph.targets, before, beyond)
             near = np.zeros((size + 63) // 64, np.uint64)
     room = max(1024, 2 * size)
     vertices, longer = np.empty(room, np.int32), np.empty(room, np.int32)
@@ -226,13 +207,17 @@ def follow(graph, mode, same, lists, members):
             if place_of == graph.offsets[vertices[own]]:
                 _begin_edges(graph, lists, longer[own], np.int64(vertices[own]), cursors)
                 if maximal:
-                    _gather(lists, longer[own], vertices[own], beyond, near)
+                    _gather(lists, longer[own], vertices[own], beyond, near, filled)
             vertex = np.int64(graph.targets[place_of])
             place_of += 1
             count = 0
+            left[0] -= 1 + lists.ends[longer[own]] - (lists.ends[longer[own] - 1] if longer[own] else 0)
+            if left[0] < 0:
+                status = SPENT
+                break
             if maximal:
                 for w in range(graph.group[vertex], graph.group_end[vertex]):
-                    if _met(before, w, near):
+                    if meets_any(before, w, near):
                         if count >= members.shape[0]:
                             status = NO_ROOM
                             break
@@ -263,6 +248,9 @@ def follow(graph, mode, same, lists, members):
                     break
                 place = (place + np.uint64(1)) & mask
             if found < 0:
+                if number == room and 2 * room * VERTEX_BYTES + edges * EDGE_BYTES > most:
+                    status = NO_MEMORY
+                    break
                 if number == room:
                     vertices, longer = grown(vertices, number, 2 * room), grown(longer, number, 2 * room)
                     results, offsets = grown(results, number, 2 * room), grown(offsets, number + 1, 2 * room + 1)
@@ -294,6 +282,9 @@ def follow(graph, mode, same, lists, members):
             begun += 1
         else:
             if edges == targets.shape[0]:
+                if 2 * edges * EDGE_BYTES + number * VERTEX_BYTES > most:
+                    status = NO_MEMORY
+                    break
                 targets = grown(targets, edges, 2 * edges)
             targets[edges] = found
             edges += 1
@@ -303,11 +294,12 @@ def follow(graph, mode, same, lists, members):
 
 
 @njit(cache=True, nogil=True)
-def _gather(lists, longer, vertex, beyond, near):
+def _gather(lists, longer, vertex, beyond, near, filled):
     """Write what can be reached from a vertex, and from the matches beside it, longer ones included."""
-    size = beyond.shape[0]
-    for k in range(near.shape[0]):
-        near[k] = beyond[vertex, k]
+    size = beyond.begin.shape[0]
+    near[filled[0] : filled[1]] = 0
+    filled[0], filled[1] = near.shape[0], 0
+    add_bits(beyond, vertex, near, filled)
     begin = lists.ends[longer - 1] if longer else 0
     for i in range(begin, lists.ends[longer]):
         w = lists.values[i]
@@ -315,8 +307,8 @@ def _gather(lists, longer, vertex, beyond, near):
             w -= size
         else:
             near[w >> 6] |= np.uint64(1) << np.uint64(w & 63)
-        for k in range(near.shape[0]):
-            near[k] |= beyond[w, k]
+            filled[0], filled[1] = min(filled[0], w >> 6), max(filled[1], (w >> 6) + 1)
+        add_bits(beyond, w, near, filled)
 
 
 @njit(cache=True, nogil=True)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trellis.kernels.explore.report import EDGE_BYTES, VERTEX_BYTES
 from trellis.kernels.jit import njit
 
 
@@ -28,8 +29,11 @@ class FoundPaths(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def paths_of(graph, product, chosen):
-    """Return the results of a product; those that begin at events that are `chosen`, if any are named."""
+def paths_of(graph, product, chosen, most):
+    """Return whether the results of a product take at most so many bytes, and these results.
+
+    They are those that begin at events that are `chosen`, if any are named.
+    """
     size = product.vertices.shape[0]
     vertices, offsets, targets, results = product.vertices, product.offsets, product.targets, product.results
     order = _by_vertex(vertices, graph.events.shape[0])
@@ -78,6 +82,9 @@ def paths_of(graph, product, chosen):
                 for e in range(offsets[one], offsets[one + 1] if copies else offsets[one]):
                     edges += copies * ((1 if results[targets[e]] else 0) + (1 if goes_on[targets[e]] else 0))
         k = last
+    fits = total * VERTEX_BYTES + edges * EDGE_BYTES <= most
+    if not fits:
+        size = total = edges = 0
     out_events, out_variables = np.empty(total, np.int64), np.empty(total, np.int64)
     out_offsets, out_targets = np.zeros(total + 1, np.int64), np.empty(edges, np.int32)
     vertex = edge = 0
@@ -117,7 +124,7 @@ def paths_of(graph, product, chosen):
                 vertex += 1
                 out_offsets[vertex] = edge
         k = last
-    return FoundPaths(out_events, out_variables, out_offsets, out_targets, ambiguous)
+    return fits, FoundPaths(out_events, out_variables, out_offsets, out_targets, ambiguous)
 
 
 @njit(cache=True, nogil=True)

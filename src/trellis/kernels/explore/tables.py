@@ -53,7 +53,7 @@ and of terms that are told of what NOTs inside of these forbid. Where no group i
     A_GUARD_NODES,
     L_BASE, L_VIEWS, L_GROUPS, L_EMPTIES, L_OPENS, L_CLEARS, L_COPY_BEGINS, L_COPY_TO, L_COPY_FROM, L_LINK_BEGINS,
     L_LINK_TO, L_LINK_FROM, L_ONLY_BEGINS, L_ONLY_VIEW, L_ONLY_SLOT, L_ONLY_NUMBER, L_ONLY_BEGUN,
-    L_GATHER_BEGINS, L_GATHER_TERM, L_GATHER_SLOT, L_GATHER_VIEWS,
+    L_GATHER_BEGINS, L_GATHER_TERM, L_GATHER_SLOT, L_GATHER_VIEWS, L_FORGETS,
     T_VARIABLES, T_ABSENT, T_LATE, T_PAIRED, T_MOVING, T_BEGINS, T_VARIABLE, T_KIND, T_SLOT, T_LAST, T_NTH, T_COUNT,
     T_LOOP_BEGINS, T_LOOP_SLOT, T_LOOP_VARIABLE, T_LOOP_KIND, T_LOOP_GATHERED, T_NEED_BEGINS, T_NEED_SLOT,
     T_NEED_VARIABLE, T_NEED_KIND, T_REGISTER, T_SO_FAR, T_RESULT, T_CLOSES, T_NEED_GROUPS, T_GATHERED,
@@ -61,7 +61,7 @@ and of terms that are told of what NOTs inside of these forbid. Where no group i
     R_VIEW, R_BEGINS, R_KIND, R_SLOT, R_NTH, R_LAST, R_TIME_SLOT, R_ALIKE, R_CODES,
     E_BEGINS, E_USABLE, E_UPTO, C_ENDS, C_SOONEST, C_ROOT, C_NODES, C_OF_TERM, C_BEGINS, C_FIRST, C_TUPLES,
     B_OF_TERM, B_REFERENCE, B_BUCKET, B_BEGINS, B_EVENTS,
-) = range(14, 116)  # fmt: skip
+) = range(14, 117)  # fmt: skip
 """Lists in the tables, of which the head tells where they begin.
 
 `A_...`, the automaton; variables and guards are numbers, sets of variables are bits. The transitions of state `s` are
@@ -80,7 +80,8 @@ Transitions read letters; `A_AFTER`, `A_TIMED` and what guards come after are va
 views that are emptied, those that are open then, and the slots of registers that are emptied; slots and views that get
 what others have had. Views that take its event in one iteration only: with each the slot that counts iterations, the
 number of the iteration, and whether the letter begins one. Terms whose tuples an iteration that is over adds to a slot,
-if it has events of the views with these bits: see `iterations`. Terms look at views: see `trellis.plan.views`.
+if it has events of the views with these bits: see `iterations`. Terms look at views: see `trellis.plan.views`. Last the
+slots that nothing reads any more once a match with the event has been asked whether it is whole.
 
 `T_...`, the terms of conditions; each is the program of its number. Its variables, the variable of NOT (or -1), whether
 it waits for an event (or `TWICE`), the variables of whose consecutive events it speaks, those of which each new event
@@ -111,7 +112,7 @@ each term and variable, or -1; the reference that is remembered; the first row o
 the buckets.
 """
 
-HEAD = 116
+HEAD = 117
 SAME_ROW, LATER_ROW, UNTIL_ROW = range(3)
 """Rows of the matrix: the first event of the same time, of a later one, and the first that is too late for an event."""
 ROWS = 3

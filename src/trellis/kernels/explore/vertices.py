@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trellis.kernels.arrays import first_at_least
+from trellis.kernels.arrays import enlarged, first_at_least
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.lists import FULL, hashed, is_row
+from trellis.kernels.explore.lists import FULL, hashed, is_row, place_rows, table_size
 from trellis.kernels.explore.matches import EVENT, FAILS, HOLDS, SLOTS, TROUBLE, VARIABLE
 from trellis.kernels.explore.moves import M_SHAPE, ends_here, has_moves, shape_of
 from trellis.kernels.explore.progress import is_complete, is_result
@@ -36,7 +36,8 @@ class MatchGraph(NamedTuple):
     starts
         The vertices that begin a match.
     sizes
-        How many vertices, edges and starts there are.
+        How many vertices, edges and starts there are; then how far the exploration has come, see `explore`: whether
+        it has begun, the place in `heads` and the vertex, plus one, whose edges come next.
     """
 
     rows: np.ndarray  # int64 (room, numbers)
@@ -52,21 +53,35 @@ class MatchGraph(NamedTuple):
     heads: np.ndarray  # int32 (events * variables,)
     tails: np.ndarray  # int32 (events * variables,)
     starts: np.ndarray  # int32 (room,)
-    sizes: np.ndarray  # int64 (room,)
+    sizes: np.ndarray  # int64 (6,)
 
 
-VERTICES, EDGES, STARTS = range(3)
+VERTICES, EDGES, STARTS, BEGUN, HOME, VERTEX = range(6)
 
 
 def make_graph(vertices: int, edges: int, width: int, places: int) -> MatchGraph:
-    """Return room for vertices, a power of two, of some numbers each; for edges; for events times variables."""
+    """Return room for vertices of some numbers each, for edges, and for events times variables."""
     return MatchGraph(
         np.empty((vertices, width), np.int64), np.empty(vertices, np.int64), np.empty(vertices, np.int64),
         np.empty(edges, np.int32), np.empty(vertices, np.bool_), np.empty(vertices, np.bool_),
         np.empty(vertices, np.int32),
-        np.zeros(2 * vertices, np.int32), np.empty(vertices, np.int64), np.empty(vertices, np.int32),
-        np.zeros(places, np.int32), np.zeros(places, np.int32), np.empty(vertices, np.int32), np.zeros(3, np.int64),
+        np.zeros(table_size(vertices), np.int32), np.empty(vertices, np.int64), np.empty(vertices, np.int32),
+        np.zeros(places, np.int32), np.zeros(places, np.int32), np.empty(vertices, np.int32), np.zeros(6, np.int64),
     )  # fmt: skip
+
+
+def grow_graph(graph: MatchGraph, vertices: int, edges: int) -> MatchGraph:
+    """Return the same graph with more room: the exploration goes on from where it stands."""
+    used, sizes = int(graph.sizes[VERTICES]), graph.sizes
+    if edges > len(graph.edges):
+        graph = graph._replace(edges=enlarged(graph.edges, int(sizes[EDGES]), edges))
+    if vertices > len(graph.rows):
+        of_vertices = ("rows", "first", "last", "complete", "wanted", "shapes", "at", "link")
+        more = {name: enlarged(getattr(graph, name), used, vertices) for name in of_vertices}
+        more["starts"] = enlarged(graph.starts, int(sizes[STARTS]), vertices)
+        graph = graph._replace(**more, table=np.zeros(table_size(vertices), np.int32))
+        place_rows(graph.rows, used, graph.table, graph.at)
+    return graph
 
 
 @njit(cache=True, nogil=True, _nrt=False)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.arrays import first_at_least_in
-from trellis.kernels.join.block import lean
+from trellis.kernels.join.block import lean, run_block
 from trellis.kernels.join.lists import (
     DIFFERENT,
     EQUAL,
@@ -20,12 +20,13 @@ from trellis.kernels.join.lists import (
     NONE,
     ONE,
     begin_lists,
+    give_event,
     holds,
     keep_due,
     keep_pairs,
     narrow,
 )
-from trellis.kernels.join.placed import CODE, SCAN, clear, is_placed, put_in_order
+from trellis.kernels.join.placed import CODE, SCAN, clear, is_placed, put_in_order, sort
 
 FEW = 24  # candidates that are gone through one by one
 MOST = 1 << 62  # greater numbers, without a modulus, are taken for it
@@ -279,7 +280,52 @@ def _pass_placed(tables, lists, sums, placed, node, e, edge):
 
 
 @lean
-def _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used):
+def _is_by_ease(tables, lists, node, edge, h):
+    """Return whether two slots are joined by one condition alone that some candidates of either meet more easily."""
+    w, u, order = edge[0], edge[1], edge[3]
+    if not tables.eases[h, w] or not tables.eases[h, u] or tables.distinct[u, w]:
+        return False
+    if tables.pairs[u, w, 0] < tables.pairs[u, w, 1]:
+        return False
+    if order == 0 or lists.low[node, w] == lists.high[node, w] or lists.low[node, u] == lists.high[node, u]:
+        return True
+    earlier, later = (w, u) if order > 0 else (u, w)
+    last = tables.events[lists.pool[lists.high[node, earlier] - 1]]
+    return last < tables.begins[tables.events[lists.pool[lists.low[node, later]]]]
+
+
+@lean
+def _pass_by_ease(tables, programs, lists, sums, placed, h, node, edge, used):
+    """Pass on sums between such slots: what the next candidate goes with is the first of what the one before did."""
+    w, u, pool, events, block = edge[0], edge[1], lists.pool, tables.events, lists.block
+    left, right = lists.high[node, w] - lists.low[node, w], lists.high[node, u] - lists.low[node, u]
+    modulus, numbers, total = sums.modulus[0], sums.numbers, sums.unit[0]
+    given, taking = pool[used : used + left], pool[used + left : used + left + right]
+    for i in range(left):
+        given[i] = pool[lists.low[node, w] + i]
+        total = _plus(modulus, total, numbers[given[i]])
+    _met(sums, total)
+    for i in range(right):
+        taking[i] = pool[lists.low[node, u] + i]
+    sort(given, placed.spare, left, tables.ease[h])
+    sort(taking, placed.spare, right, tables.ease[h])
+    for i in range(right):
+        lists.chosen[u] = events[taking[i]]
+        while left > 0:
+            block.events[0] = events[given[left - 1]]
+            row = run_block(programs, tables.at[h], lists.chosen, w, 1, block)
+            if row < 0:
+                lists.state[0] = 1
+                return
+            if block.there[row, 0] and block.whole[row, 0] == 1:
+                break
+            left -= 1
+            total = _minus(modulus, total, numbers[given[left]])
+        _take(numbers, sums.unit, modulus, sums.clip[0], taking[i], total)
+
+
+@lean
+def _pass_pairs(tables, programs, lists, sums, placed, due, node, edge, bound, edges, used):
     """Pass on sums between slots of which every pair of candidates is asked."""
     w, u, order = edge[0], edge[1], edge[3]
     events, pool, numbers = tables.events, lists.pool, sums.numbers
@@ -290,6 +336,9 @@ def _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, us
         if tables.masks[h] & both == both and tables.masks[h] & ~(bound | both) == NONE:
             due[number_asked] = h
             number_asked += 1
+    if number_asked == 1 and _is_by_ease(tables, lists, node, edge, due[0]):
+        _pass_by_ease(tables, programs, lists, sums, placed, due[0], node, edge, used)
+        return
     total = sums.unit[0]
     for i in range(low, high):
         total = _plus(sums.modulus[0], total, numbers[pool[i]])
@@ -332,7 +381,7 @@ def _forest(tables, programs, lists, sums, placed, due, shape, node, bound, edge
         edge = shape.edges[i]
         w = edge[0]
         if edge[2] == SCAN or (edge[2] == CODE and lists.high[node, w] - lists.low[node, w] < FEW):
-            _pass_pairs(tables, programs, lists, sums, due, node, edge, bound, edges, used)
+            _pass_pairs(tables, programs, lists, sums, placed, due, node, edge, bound, edges, used)
         elif is_placed(lists, node, edge, placed.size[i]):
             _pass_placed(tables, lists, sums, placed, node, i, edge)
         else:
@@ -378,17 +427,24 @@ def count_join(tables, programs, lists, shape, tasks, sums, placed, bindings, ta
     weight[0] = sums.unit[1]
     bounds[0] = NONE
     remaining[0] = shape.mask[0]
-    free = NONE
+    rest = shape.mask[0]  # what is not given
     is_cut = False
     for d in range(number):
         bit = ONE << np.uint64(shape.cut[d])
         bounds[d + 1], remaining[d + 1] = bounds[d] | bit, remaining[d] & ~bit
         is_cut |= shape.cut[d] == target
         if d < given:
-            free |= bit
+            rest &= ~bit
     for t in range(tasks.lo.shape[0]):
         edges = tasks.from_[t], tasks.to[t]
-        used[0] = begin_lists(tables, programs, lists, 0, shape.mask[0], free, tasks.lo[t], tasks.hi[t], edges, size)
+        used[0] = size
+        for d in range(given):
+            if used[0] >= 0:
+                used[0] = give_event(
+                    tables, programs, lists, 0, shape.cut[d], tasks.fixed[t, d], edges, used[0]
+                )  # fmt: skip
+        if used[0] >= 0:
+            used[0] = begin_lists(tables, programs, lists, 0, rest, tasks.lo[t], tasks.hi[t], edges, used[0])
         if used[0] < 0:
             continue
         placed.size[:] = 0
@@ -427,10 +483,6 @@ def count_join(tables, programs, lists, shape, tasks, sums, placed, bindings, ta
             s = shape.cut[depth]
             if not entering:
                 at[depth] += 1
-            elif depth < given:
-                low, high, cand = lists.low[depth, s], lists.high[depth, s], tasks.fixed[t, depth]
-                at[depth] = first_at_least_in(lists.pool, tables.events, low, high, tables.events[cand])
-                stop[depth] = min(at[depth] + 1, high)
             else:
                 at[depth], stop[depth] = lists.low[depth, s], lists.high[depth, s]
             entering = False
@@ -438,8 +490,6 @@ def count_join(tables, programs, lists, shape, tasks, sums, placed, bindings, ta
                 depth -= 1
                 continue
             cand = lists.pool[at[depth]]
-            if depth < given and cand != tasks.fixed[t, depth]:
-                continue
             used[depth + 1] = narrow(
                 tables, programs, lists, depth, depth + 1, s, cand, bounds[depth + 1], remaining[depth + 1],
                 np.int64(0), NO_END, edges, used[depth],

@@ -41,6 +41,12 @@ class JoinTables(NamedTuple):
         the forbidden ones, where each NOT's begin (g + 1,), and its programs (g, 2).
     span
         bool (1,): whether `until` is the end of a span.
+    program_slots, program_ease, program_eases
+        uint64, int64, bool (programs,), (programs, events), (programs,): of the programs of NOTs the slots that they
+        read, and by which numbers of the forbidden events they are more easily true, and whether they are.
+    ease, eases
+        int64 (h, candidates), bool (h, slots): for what is asked of several slots, of which it is true more easily for
+        the candidates with lesser numbers, whatever the other slots have; whether it is so for a slot.
     """
 
     events: np.ndarray
@@ -67,6 +73,11 @@ class JoinTables(NamedTuple):
     gap_begins: np.ndarray
     gap_programs: np.ndarray
     span: np.ndarray
+    program_slots: np.ndarray
+    program_ease: np.ndarray
+    program_eases: np.ndarray
+    ease: np.ndarray
+    eases: np.ndarray
 
 
 class JoinLists(NamedTuple):
@@ -211,6 +222,85 @@ def _gap_is_free(tables, programs, lists, g, mask, edges):
 
 
 @lean
+def _eased_program(tables, g, slot):
+    """Return the one program of a NOT that reads a slot, if the easiest forbidden event tells of all; else -1.
+
+    The slot may be one end of the gap, or none. At the edges of a span it decides more.
+    """
+    bit, found = ONE << np.uint64(slot), np.int64(-1)
+    after, before = tables.gap_after[g], tables.gap_before[g]
+    if (after & bit and after != bit) or (before & bit and before != bit) or after & before:
+        return np.int64(-1)
+    if tables.span[0] and (after == NONE or before == NONE):
+        return np.int64(-1)
+    for program in range(tables.gap_programs[g, 0], tables.gap_programs[g, 1]):
+        if tables.program_slots[program] & bit:
+            if found >= 0 or not tables.program_eases[program]:
+                return np.int64(-1)
+            found = np.int64(program)
+    return found
+
+
+@lean
+def _meets(tables, programs, lists, program, event):
+    """Return whether an event that a NOT may forbid meets a program."""
+    block = lists.block
+    block.events[0] = event
+    row = run_block(programs, program, lists.chosen, tables.begin.shape[0] - 1, 1, block)
+    if row < 0:
+        lists.state[0] = 1
+        return True
+    return block.there[row, 0] and block.whole[row, 0] == 1
+
+
+@lean
+def _keep_free(tables, programs, lists, g, eased, slot, first, last, edges, to):
+    """Leave of a list what no forbidden event lies beside, from `to` on; return where it ends.
+
+    The gap grows from one candidate to the next, and what is easiest among the forbidden events in it is remembered.
+    """
+    pool, events, chosen, forbidden = lists.pool, tables.events, lists.chosen, tables.gap_forbidden
+    begin, end, easiest = tables.gap_begins[g], tables.gap_begins[g + 1], np.int64(-1)
+    bit = ONE << np.uint64(slot)
+    forward, ends = tables.gap_after[g] != bit, tables.gap_before[g] == bit
+    low, high = edges
+    for s in range(tables.begin.shape[0] - 1):
+        if s != slot and tables.gap_after[g] & (ONE << np.uint64(s)):
+            low = max(low, tables.later[chosen[s]])
+        if s != slot and tables.gap_before[g] & (ONE << np.uint64(s)):
+            high = min(high, tables.begins[chosen[s]])
+    i = first_at_least(forbidden, begin, end, low if forward else high) - (0 if forward else 1)
+    size = last - first
+    kept = 0
+    for k in range(size):
+        b = pool[first + k if forward else last - 1 - k]
+        chosen[slot] = events[b]
+        while begin <= i < end:
+            n = forbidden[i]
+            if forward:
+                outside = n >= high or (ends and n >= tables.begins[events[b]])
+            else:
+                outside = n < max(low, tables.later[events[b]])
+            if outside:
+                break
+            i += 1 if forward else -1
+            if easiest >= 0 and tables.program_ease[eased, n] >= tables.program_ease[eased, easiest]:
+                continue
+            met = True
+            for program in range(tables.gap_programs[g, 0], tables.gap_programs[g, 1]):
+                met = met and (program == eased or _meets(tables, programs, lists, program, n))
+            if met:
+                easiest = n
+        if easiest < 0 or not _meets(tables, programs, lists, eased, easiest):
+            pool[to + (kept if forward else size - 1 - kept)] = b
+            kept += 1
+    if not forward:
+        for k in range(kept):
+            pool[to + k] = pool[to + size - kept + k]
+    return to + kept
+
+
+@lean
 def keep_due(tables, programs, lists, h, slot, first, last, edges, own, used):
     """Leave of the list of a slot what something holds for that is asked of it and of slots that have events.
 
@@ -220,6 +310,11 @@ def keep_due(tables, programs, lists, h, slot, first, last, edges, own, used):
     begins = used if first < own or last != used else first
     to = begins
     if tables.asks[h] == GAP:
+        eased = _eased_program(tables, tables.at[h], slot)
+        if eased >= 0:
+            begins = used
+            to = _keep_free(tables, programs, lists, tables.at[h], eased, slot, first, last, edges, begins)
+            return begins, to, to
         for i in range(first, last):
             b = pool[i]
             chosen[slot] = events[b]
@@ -256,24 +351,29 @@ def _keep_decided(tables, programs, lists, slot, bound, first, last, edges, own,
 
 
 @lean
-def begin_lists(tables, programs, lists, node, mask, free, lo, hi, edges, used):
-    """Make the lists of slots before any takes an event; those of `free` are bounded by the edges alone.
-
-    Return where the pool is free, or -1 if a list is empty.
-    """
+def begin_lists(tables, programs, lists, node, mask, lo, hi, edges, used):
+    """Make the lists of slots before any takes an event; return where the pool is free, or -1 if a list is empty."""
     own = used
     for s in range(tables.begin.shape[0] - 1):
         bit = ONE << np.uint64(s)
         if mask & bit == NONE:
             continue
         begin, end = tables.begin[s], tables.begin[s + 1]
-        first = first_at_least(tables.events, begin, end, edges[0] if free & bit else lo)
+        first = first_at_least(tables.events, begin, end, lo)
         last = first_at_least(tables.events, first, end, hi)
         first, last, used = _keep_decided(tables, programs, lists, s, NONE, first, last, edges, own, used, -1)
         if first == last:
             return -1
         lists.low[node, s], lists.high[node, s] = first, last
     return used
+
+
+@lean
+def give_event(tables, programs, lists, node, slot, cand, edges, used):
+    """Make the list of a slot that is given its event; return where the pool is free, or -1 if it may not take that."""
+    first, last, free = _keep_decided(tables, programs, lists, slot, NONE, cand, cand + 1, edges, used, used, -1)
+    lists.low[node, slot], lists.high[node, slot] = first, last
+    return free if first < last else -1
 
 
 @lean

@@ -42,7 +42,7 @@ class PlacedSums(NamedTuple):
 
 
 @lean
-def _sort(order, spare, size, codes):
+def sort(order, spare, size, codes):
     """Sort candidates by code: runs of one, two, four and so on are merged."""
     width = 1
     while width < size:
@@ -80,7 +80,7 @@ def put_in_order(tables, lists, edges, placed):
             order[k] = pool[low + k]
         if by_code:
             falling = tables.first[c] == u  # `w` must be greater
-            _sort(order, placed.spare, size, tables.codes[c])
+            sort(order, placed.spare, size, tables.codes[c])
         for i in range(lists.low[0, u], lists.high[0, u]):
             a = pool[i]
             if by_code:

@@ -108,7 +108,7 @@ def _begin_walk(tables, programs, lists, levels, arms, lo, hi, from_event):
     levels.base[0] = levels.emit[0] = 0
     levels.state[0] = 0
     for arm in range(arms.masks.shape[0]):
-        free = begin_lists(tables, programs, lists, node, arms.masks[arm], NONE, lo, hi, (lo, hi), size)
+        free = begin_lists(tables, programs, lists, node, arms.masks[arm], lo, hi, (lo, hi), size)
         if free < 0:
             continue
         size = free

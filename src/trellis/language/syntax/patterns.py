@@ -111,6 +111,18 @@ def may_be_empty(pattern: Pattern) -> bool:
     return True
 
 
+def always_bound(pattern: Node) -> set[str]:
+    """Return the variables that every match binds."""
+    if isinstance(pattern, Single | Kleene):
+        return set() if may_be_empty(pattern) else {pattern.var}
+    below = [always_bound(child) for child in children(pattern)]
+    if isinstance(pattern, Or):
+        return set.intersection(*below)
+    if isinstance(pattern, Group) and not pattern.least:
+        return set()
+    return set().union(*below) if isinstance(pattern, Seq | And | PolicyStep | Group) else set()
+
+
 def leaves(pattern: Node) -> Iterator[Single | Kleene]:
     """Yield the variables below a pattern, those of NOT too."""
     for node in walk(pattern):

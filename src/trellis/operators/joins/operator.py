@@ -26,6 +26,7 @@ from trellis.operators.joins.structure import BATCH_VALUES, JoinStructure
 from trellis.operators.joins.tables import SlotArm
 from trellis.operators.matches import NONE, MatchOperator
 from trellis.operators.threads import made_on_threads
+from trellis.providers import provided
 
 STEP = 5e-9  # seconds that a step of counting takes
 T = TypeVar("T")
@@ -46,8 +47,7 @@ class JoinOperator(MatchOperator[JoinStructure]):
     def describe(self) -> dict[str, str]:
         """Say what the candidates are, and how each arm is counted."""
         candidates, shapes = self.structure.candidates, self.structure.counter.shapes
-        said: dict[str, str] = {}
-        steps = 0.0
+        said, steps = dict[str, str](), self._steps
         for i, arm in enumerate(candidates.arms):
             sizes = ", ".join(f"{candidates.variable[s]} {len(candidates.of_slot[s]):,}" for s in arm.slots)
             parts = []
@@ -57,13 +57,19 @@ class JoinOperator(MatchOperator[JoinStructure]):
                 bound = ", ".join(candidates.variable[slot] for slot in counted.bound)
                 how = f"{bound} bound, sums over the others" if bound else "sums alone"
                 parts.append(f"{names}: {how}, about {counted.cost:,.0f} steps for each window")
-            steps += sum(shapes.of_part(part).cost for part in shapes.parts(arm)) * self._times(arm)
             said["candidates" if len(candidates.arms) == 1 else f"candidates_{i + 1}"] = sizes
             said["parts" if len(candidates.arms) == 1 else f"parts_{i + 1}"] = "; ".join(parts)
         if candidates.residuals:
             said["residuals"] = "; ".join(candidates.residuals)
         said["expected"] = f"about {steps:.2g} steps to count, {max(steps * STEP, 0.001):.1g} seconds"
         return said
+
+    @property
+    def _steps(self) -> float:
+        """About how many steps counting takes."""
+        candidates, shapes = self.structure.candidates, self.structure.counter.shapes
+        costs = (self._times(arm) * sum(shapes.of_part(p).cost for p in shapes.parts(arm)) for arm in candidates.arms)
+        return float(sum(costs))
 
     def _times(self, arm: SlotArm) -> int:
         """Return how often an arm is counted: for each window, or for each event at which a span begins."""
@@ -114,6 +120,15 @@ class JoinOperator(MatchOperator[JoinStructure]):
 
     # --- Results ----------------------------------------------------------------------------------------------
 
+    def first(self, begin: int, end: int) -> PathBatch | None:
+        """Return the matches of all groups from one on, if they are few and come soon, and counting takes long."""
+        structure, sizes = self.structure, self.plan.sizes
+        known = structure.few is not None or "counts" in vars(structure)
+        if known or end > sizes.walked_firsts or self._steps <= sizes.joined_steps:
+            return None
+        found: PathBatch | None = provided("walk to the first matches")(self.plan, self.events, begin, end, self._steps)
+        return found
+
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the matches of a group with given ranks, of any size, in rising order."""
         if self.structure.few is not None:
@@ -123,6 +138,15 @@ class JoinOperator(MatchOperator[JoinStructure]):
         variables = np.array([code for _, codes in found for code in codes], np.int64)
         ends = np.cumsum([len(events) for events, _ in found], dtype=np.int32)
         return PathBatch.of_ends(positions, ends, partial(rank_labels, [(group, rank, 1) for rank in ranks]), variables)
+
+    def rank_ends(self, group: int) -> tuple[Ints, NDArray[Any]]:
+        """Return the first events of a group's matches, rising, and how many there are up to each of them."""
+        begins, events, ends = self.structure.firsts
+        here = slice(begins[group], begins[group + 1])
+        before = ends[here.start - 1] if here.start else 0
+        own = ends[here] - before
+        some = np.diff(own, prepend=0) > 0
+        return events[here][some], own[some]
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
         """List the matches with given ranks, in bounded batches, in order; rows are made on all threads."""

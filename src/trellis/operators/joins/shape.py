@@ -135,7 +135,8 @@ class Shapes:
         steps = 1.0
         for u, v, how, *_ in edges:
             a, b = self._sizes[u], self._sizes[v]
-            steps += a * b if how == SCAN else (a + b) * (log2(a + b) if how == CODE else 1.0)
+            scanned = how == SCAN and not self._is_by_ease(u, v, cut)
+            steps += a * b if scanned else (a + b) * (1.0 if how == TIME else log2(a + b))
         times, bound = 1.0, [-1]
         for slot in sorted(cut, key=lambda one: self._sizes[one]):
             times *= self._sizes[slot]
@@ -143,6 +144,19 @@ class Shapes:
             waiting = [v for v in rest if v not in bound]
             steps += sum(self._sizes[v] if self._filters(slot, v) else 1.0 for v in waiting)
         return steps * times
+
+    def _is_by_ease(self, u: int, v: int, cut: Slots) -> bool:
+        """Return whether two slots are joined by one condition that either's candidates meet more or less easily.
+
+        The slots that are bound must tell their order.
+        """
+        asked = [h for h, mask in enumerate(self._masks) if mask >> u & 1 and mask >> v & 1]
+        if len(asked) != 1 or self._conditions[u, v] or self.candidates.distinct[u, v]:
+            return False
+        order = self.candidates.order
+        told = not order[u, v] or any(order[u, x] == order[x, v] == order[u, v] for x in cut)
+        eases = self.candidates.tables.eases
+        return told and bool(eases[asked[0], u] and eases[asked[0], v])
 
     def cost_with(self, part: Slots, slot: int) -> float:
         """Return about how many steps a part takes where a slot has its event, which narrows the lists of others."""

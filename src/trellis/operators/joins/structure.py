@@ -20,6 +20,7 @@ from trellis.events.choices import choices
 from trellis.events.slice import Slice
 from trellis.kernels.join import walk as kernel
 from trellis.kernels.join.lists import JoinLists
+from trellis.memory import allow_more
 from trellis.operators.batch import RANK_LIMIT, PathBatch, RankRange, label_runs
 from trellis.operators.few import FewPaths
 from trellis.operators.joins.counting import JoinCounter, Tasks, make_lists
@@ -27,7 +28,6 @@ from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
 
-MOST_ROOM = 1 << 27  # candidates of all lists of a walk
 LITTLE_ROOM = 1 << 14  # of which it is not asked whether less would do
 BATCH_VALUES = 1 << 18
 FEW = 1 << 10  # results of a group that are counted as they are listed
@@ -313,10 +313,11 @@ class JoinStructure:
         if lists.state[0]:
             raise OverflowInCondition("a number that a condition computes leaves 64 bits")
         if levels.state[1]:
+            memory = self.plan.sizes.memory
             raise TrellisError(
                 f"the same events can be bound to the variables in more than {self.plan.sizes.join_ways:,} ways, or "
-                f"their candidates need room for more than {MOST_ROOM:,} numbers",
-                "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions.",
+                f"their candidates need room for more than {memory // 8:,} numbers",
+                f"Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions. {allow_more(memory)}",
             )
 
     def scratch(self, lo: Ints, hi: Ints) -> tuple[JoinLists, kernel.JoinLevels]:
@@ -327,7 +328,7 @@ class JoinStructure:
         if nodes * size > LITTLE_ROOM:
             sizes = sum(np.searchsorted(own, hi) - np.searchsorted(own, lo) for own in self.candidates.of_slot)
             size = int(np.max(sizes, initial=0))
-        lists = make_lists(self.candidates, nodes, min(nodes * size, MOST_ROOM), number)
+        lists = make_lists(self.candidates, nodes, min(nodes * size, self.plan.sizes.memory // 8), number)
         return lists, kernel.JoinLevels(
             cursor=np.zeros((nodes, number), np.int64), taken=np.zeros((nodes, number), np.int64),
             remaining=np.zeros(nodes, np.uint64), arm=np.zeros(nodes, np.int64), same=np.zeros(nodes, np.int64),

@@ -7,26 +7,29 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.events.adjacency import meets_condition
-from trellis.events.columns.ordering import dense_ranks
+from trellis.events.columns.ordering import dense_ranks, rank_codes
 from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
 from trellis.events.slice import Slice, first_of_time, next_of
 from trellis.events.variables import usable_events
 from trellis.kernels.events.partitions import later_times
 from trellis.kernels.join import lists as kernel
-from trellis.language.bound import Condition, Reference, Value, WindowKind
+from trellis.language.bound import Condition, Reference, Value, WindowKind, columns_of
 from trellis.operators.contract import NotComparable
 from trellis.operators.joins.gaps import nearest_forbidden
 from trellis.operators.joins.ranges import ColumnRanges
 from trellis.operators.pair_conditions import Flags, Ints, PairCondition, PairEncoder, keep_candidates
+from trellis.plan.cuts import Ease, ease_of
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import neighbour_condition
 
+LARGE = 1e30  # doubles from which on arithmetic may leave infinite ones
 NO_PROGRAMS = compile_programs([], lambda number, reference: 0, {}, 0)
 NOTHING_ASKED = (  # of several slots together, but for the events of gaps
     np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.uint64),
@@ -60,6 +63,11 @@ class SlotTest:
     gap: Gap | None = None
     arm: SlotArm | None = None
     values: tuple[Value, ...] = ()
+
+    @property
+    def programmed(self) -> tuple[Value, ...]:
+        """The conditions that have a program: its own, or those of the NOT."""
+        return self.values if self.value is None else (self.value,)
 
 
 @dataclass(eq=False)
@@ -270,7 +278,7 @@ class JoinCandidates:
         values: list[tuple[Value, SlotArm]] = []
         for test in self.due:
             assert test.arm is not None
-            values += [(value, test.arm) for value in ((test.value,) if test.value is not None else test.values)]
+            values += [(value, test.arm) for value in test.programmed]
 
         def slot(number: int, reference: Reference) -> int:
             arm = values[number][1]
@@ -289,8 +297,57 @@ class JoinCandidates:
         of_events = self.later, self.begins, self.events.until.astype(np.int64), self.order, self.distinct
         return kernel.JoinTables._make(
             (events, begin, *of_events, *self._pair_arrays(begin, len(events)), *self._asked_arrays(),
-             np.array([self.is_span]))
+             np.array([self.is_span]), *self._eases_of_gaps(), *self._eases(begin, len(events)))
         )  # fmt: skip
+
+    def _eases(self, begin: Ints, size: int) -> tuple[Ints, Flags]:
+        """Return by which numbers of candidates conditions are more easily true, and for which slots they are so."""
+        numbers, eases = np.zeros((len(self.due), size), np.int64), np.zeros((len(self.due), self.number), np.bool_)
+        for h, test in enumerate(self.due):
+            for slot in test.arm.slots if test.arm is not None and test.value is not None else ():
+                assert test.value is not None
+                found = ease_of(test.value, self.variable[slot]) if test.mask >> slot & 1 else None
+                if found is None:
+                    continue
+                codes = self._ease_codes(found, self.of_slot[slot])
+                if codes is not None:
+                    numbers[h, begin[slot] : begin[slot + 1]], eases[h, slot] = codes, True
+        return numbers, eases
+
+    def _eases_of_gaps(self) -> tuple[NDArray[np.uint64], Ints, Flags]:
+        """Return the slots that programs read, and by which numbers of forbidden events they are more easily true."""
+        asked = [(test, value) for test in self.due for value in test.programmed]
+        slots, size = np.zeros(len(asked), np.uint64), len(self.events)
+        numbers, eases = np.zeros((len(asked), size), np.int64), np.zeros(len(asked), np.bool_)
+        for program, (test, value) in enumerate(asked):
+            if test.gap is None or test.arm is None:
+                continue
+            absent = np.flatnonzero(self._usable[test.gap.absent])
+            slots[program] = bits(test.arm.slot(c.var) for c in columns_of(value) if c.var != test.gap.absent)
+            found = ease_of(value, test.gap.absent)
+            codes = None if found is None else self._ease_codes(found, absent)
+            if codes is not None:
+                numbers[program, absent], eases[program] = codes, True
+        return slots, numbers, eases
+
+    def _ease_codes(self, ease: Ease, rows: Ints) -> Ints | None:
+        """Return numbers of events that are the less the more easily a condition is true; None where they do not tell.
+
+        Arithmetic with infinite numbers may leave NULL, of which they do not.
+        """
+        values = self.events.columns[ease.column.name].take(pa.array(rows))
+        if pa.types.is_null(values.type):
+            return None
+        codes = rank_codes([values])[0]
+        known = codes >= 0
+        if not (ease.asks or known.all()):
+            return None
+        if (
+            pa.types.is_floating(values.type)
+            and not (np.abs(values.to_numpy(zero_copy_only=False)[known]) < LARGE).all()
+        ):
+            return None
+        return np.where(known, codes if ease.smaller else -codes, len(codes))
 
     def _pair_arrays(self, begin: Ints, size: int) -> tuple[NDArray[np.int64], ...]:
         tests = sorted(self.pairs, key=lambda p: (min(p.first, p.second), max(p.first, p.second), p.kind))

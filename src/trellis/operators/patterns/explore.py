@@ -1,4 +1,4 @@
-"""Explores the matches of groups by the compiled tables, with room that grows up to a bound."""
+"""Explores the matches of groups by the compiled tables, with room that grows within the bytes that are allowed."""
 
 from __future__ import annotations
 
@@ -20,91 +20,160 @@ from trellis.kernels.explore import vertices as g
 from trellis.kernels.explore.count import count_groups
 from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
-from trellis.kernels.explore.lists import Lists, make_lists
+from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
 from trellis.kernels.explore.moves import make_moves
 from trellis.language.syntax import Report
-from trellis.memory import free_memory
+from trellis.memory import beyond_limit, fits_memory
+from trellis.operators.patterns.bounded import with_bounds_of_sums
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.tables import PatternTables, compile_tables
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
-from trellis.plan.registers import register_text
+from trellis.plan.registers import guard_terms_of, register_text
 from trellis.plan.sizes import Sizes
 
 Ints = NDArray[np.int64]
-MOST_EDGES = 1 << 30
-LEAST_LISTS, LEAST_LIMBS = 1 << 10, 4
+FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS = 4, 1 << 10, 4
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
 SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
+PATHS_AT_ONCE = 4  # of the bytes that are allowed, the part from which on groups wait for the next paths
 
 
 class Room:
-    """The arrays that an exploration works in."""
+    """The arrays that an exploration works in. They grow in place, within the bytes that the plan's sizes allow."""
 
     def __init__(self, compiled: PatternTables, places: int, sizes: Sizes) -> None:
-        self.compiled, self.places, self._most = compiled, places, sizes.most_vertices
-        least = min(max(compiled.number(t.VARIABLES), 1), 4)
-        self.vertices = max(sizes.least_vertices, 1 << min(places // least, self._most >> 4).bit_length())
-        self.edges, self.lists = 4 * self.vertices, LEAST_LISTS
-        self._make_graph()
-        self._make_lists()
+        self.compiled, self.places, self._sizes = compiled, places, sizes
+        self.vertices, self.lists = sizes.least_vertices, max(FEWEST_LISTS, min(LEAST_LISTS, sizes.least_vertices))
+        self.edges = 4 * self.vertices
+        self.steps_left = np.array([sizes.most_steps])
+        self.graph = g.make_graph(self.vertices, self.edges, self.width, places)
+        self._name_lists(make_lists(self.lists, 8 * self.lists))
+        self.longer: Lists = make_lists(LEAST_LISTS, 8 * LEAST_LISTS)
+        self._make_scratch(LEAST_LISTS)
+        variables, terms = compiled.number(t.VARIABLES), compiled.number(t.TERMS)
+        self.moves = make_moves(SHAPES, self.width, variables, terms)
+        self.due = np.empty(terms + 1, np.int64)
+        self.fresh = np.empty((variables, self.width), np.int64)
+        self._first_bytes = self.bytes
 
     @property
     def width(self) -> int:
         """The numbers of a match so far."""
         return self.compiled.number(t.WIDTH)
 
-    def _make_graph(self) -> None:
-        self.graph = g.make_graph(self.vertices, self.edges, self.width, self.places)
+    @property
+    def bytes(self) -> int:
+        """The bytes of the arrays that grow."""
+        of_lists = (self.known, self.longer, self.scratch)
+        return sum(array.nbytes for arrays in (self.graph, *of_lists) for array in arrays)
 
-    def _make_lists(self) -> None:
+    @property
+    def bytes_left(self) -> int:
+        """The bytes that these arrays may still grow by, or that the graphs and results of groups may take."""
+        return self._sizes.memory + self._first_bytes - self.bytes
+
+    def _name_lists(self, lists: Lists) -> None:
+        self.known: Lists = lists
+        self.programs = self.compiled.programs.programs._replace(values=lists.values, ends=lists.ends)
+
+    def _make_scratch(self, size: int) -> None:
         compiled = self.compiled
         variables, terms = compiled.number(t.VARIABLES), compiled.number(t.TERMS)
-        self.known: Lists = make_lists(self.lists, 8 * self.lists)
-        self.programs = compiled.programs.programs._replace(values=self.known.values, ends=self.known.ends)
-        self.longer: Lists = make_lists(self.lists, 8 * self.lists)
         self.scratch = m.Scratch(
             np.zeros(int(compiled.begins[-1]) + 1, np.int64), *compiled.programs.scratch(),
-            np.empty(self.lists, np.int64), np.empty(self.lists, np.int64), np.empty(self.lists, np.int64),
+            np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64),
             np.zeros((max(m.LOOPS, variables, compiled.number(t.BASES)), 4), np.int64), np.zeros(terms + 1, np.int64),
             np.zeros(compiled.number(t.STEPS), np.int64), np.zeros(variables, np.int64), np.zeros(3, np.int64),
-            np.zeros(self.width, np.int64), np.zeros(self.width, np.int64), np.empty(8 * self.lists, np.int64),
-            np.empty(self.lists, np.int64),
+            np.zeros(self.width, np.int64), np.zeros(self.width, np.int64), np.empty(8 * size, np.int64),
+            np.empty(size, np.int64), self.steps_left,
         )  # fmt: skip
-        self.moves = make_moves(SHAPES, self.width, variables, terms)
-        self.due = np.empty(terms + 1, np.int64)
-        self.fresh = np.empty((variables, self.width), np.int64)
 
-    def grow(self, status: int, size: int) -> None:
-        """Make more room for what there was none for, or refuse."""
+    def release(self) -> None:
+        """Let go of a large graph, which nothing is asked of any more, but for what errors tell of it."""
+        if self.vertices > SAMPLED:
+            self.graph = g.make_graph(1, 1, self.width, 0)._replace(rows=self.graph.rows[:SAMPLED].copy())
+
+    def grow(self, status: int, size: int, reported: int | None = None) -> None:
+        """Make more room for what there was none for, or refuse.
+
+        Parameters
+        ----------
+        status
+            What there was no room for.
+        size
+            The number of events of the group that it happened in.
+        reported
+            The number of its matches so far, if they are all known, and results were being made of them.
+        """
         if status == m.TROUBLE:
             raise self.compiled.misfit(int(self.scratch.decided[-1]), self.scratch.events)
-        if status == r.NO_BITS:
+        number = int(self.graph.sizes[g.VERTICES]) if reported is None else reported
+        rows = self.graph.rows[:number]
+        if status == m.SPENT:
             raise TrellisError(
-                f"REPORT maximal compares every two of the matches so far of {size:,} events, which are too many",
-                "Use REPORT unextendable, a shorter WITHIN, or a partition such as `[id]`.",
+                f"there are more steps between matches so far of {size:,} events than may be made", ADVICE
             )
-        bytes_needed = 2 * (self.vertices * (8 * self.width + 48) + 4 * self.edges + 150 * self.lists)
-        if status == g.NO_VERTICES and (2 * self.vertices > self._most or bytes_needed > free_memory()):
-            raise self.too_many(self.graph.rows, f"more than {self.vertices:,} matches so far", size)
-        if status == g.NO_EDGES and (2 * self.edges > MOST_EDGES or bytes_needed > free_memory()):
-            raise self.too_many(self.graph.rows, f"more than {self.edges:,} steps between matches so far", size)
-        if status == m.NO_ROOM and (2 * self.lists > self._most or bytes_needed > free_memory()):
-            raise self.too_many(self.graph.rows, f"more than {self.lists:,} different sets of events", size)
+        if status == r.NO_BITS:
+            what = f"{number:,} matches so far, every two of which REPORT maximal compares,"
+            raise self.too_many(rows, what, size, f"Use REPORT unextendable. {ADVICE}")
+        if status == r.NO_MEMORY:
+            raise self.too_many(rows, f"{number:,} matches so far, with steps between them,", size)
         if status == g.NO_VERTICES:
-            self.vertices *= 2
-            self.edges = max(self.edges, 2 * self.vertices)
-            self._make_graph()
+            what = f"more than {self.vertices:,} matches so far"
+            self._grow_graph(2 * self.vertices, max(self.edges, 4 * self.vertices), rows, what, size)
         elif status == g.NO_EDGES:
-            self.edges *= 2
-            self._make_graph()
+            what = f"{number:,} matches so far with more than {self.edges:,} steps between them"
+            self._grow_graph(self.vertices, 2 * self.edges, rows, what, size)
         else:
-            self.lists *= 4
-            self._make_lists()
+            self._grow_lists(rows, number, size, reported is not None)
 
-    def too_many(self, rows: Ints, what: str, size: int) -> TrellisError:
+    def _grow_graph(self, vertices: int, edges: int, rows: Ints, what: str, size: int) -> None:
+        """Make more room for the graph, if there is as well for the same graph in order, which comes of it."""
+        more = (vertices - self.vertices) * (8 * self.width + 54) + (edges - self.edges) * r.EDGE_BYTES
+        self._allow(more + vertices * r.VERTEX_BYTES + edges * r.EDGE_BYTES, rows, what, size, vertices)
+        self.graph = g.grow_graph(self.graph, vertices, edges)
+        self.vertices, self.edges = vertices, edges
+
+    def _grow_lists(self, rows: Ints, number: int, size: int, reporting: bool) -> None:
+        """Make more room for lists, or where there is enough, for one that is being made."""
+        lists, longest = self.longer if reporting else self.known, len(self.scratch.members)
+        used, numbers, values = int(lists.used[0]), len(lists.ends), len(lists.values)
+        filled = int(lists.ends[used - 1]) if used else 0
+        kept = f"{number:,} matches so far with more than {used:,} different sets of events"
+        if used < numbers and filled + longest <= values:
+            self._allow(longest * 8 * 12, rows, kept, size)
+            self._make_scratch(2 * longest)
+            return
+        numbers = 2 * numbers if 2 * used > numbers else numbers
+        values = max(2 * values, filled + 2 * longest) if filled + longest > values else values
+        needed = 8 * (values - len(lists.values)) + 32 * (numbers - len(lists.ends))
+        self._allow(needed, rows, kept, size, numbers)
+        more = grow_lists(lists, numbers, values)
+        if reporting:
+            self.longer = more
+        else:
+            self.lists = numbers
+            self._name_lists(more)
+
+    def grow_all_lists(self, size: int) -> None:
+        """Make more room for lists of every kind, or refuse."""
+        number, values = 4 * self.lists, 4 * len(self.known.values)
+        longer, longest = (4 * len(array) for array in (self.longer.ends, self.longer.values))
+        self._allow(24 * (number + longer) + 6 * (values + longest), self.graph.rows[:0], "too many sets", size)
+        self.lists = number
+        self._name_lists(grow_lists(self.known, number, values))
+        self.longer = grow_lists(self.longer, longer, longest)
+        self._make_scratch(2 * len(self.scratch.members))
+
+    def _allow(self, size: int, rows: Ints, what: str, events: int, vertices: int = 0) -> None:
+        """Refuse so many bytes more: what is copied to larger arrays takes no more than these in the end."""
+        if size > self.bytes_left or vertices > self._sizes.most_vertices or not fits_memory(size):
+            raise self.too_many(rows, what, events)
+
+    def too_many(self, rows: Ints, what: str, size: int, advice: str = ADVICE) -> TrellisError:
         """Return the error for too many matches so far, with the register that multiplies them most."""
         rows, compiled = rows[:SAMPLED], self.compiled
         different = [len(np.unique(rows[:, m.SLOTS + slot])) for slot in range(len(compiled.registers))]
@@ -118,15 +187,24 @@ class Room:
             ]
             asks = f", for `{texts[0]}`" if texts else ""
             why = f"; most of all they differ in {register_text(register, compiled.guard_terms[0].singles)}{asks}"
-        return TrellisError(f"there are {what} of {size:,} events{why}", ADVICE)
+        return beyond_limit(f"there are {what} of {size:,} events{why}", self._sizes.memory, advice)
 
 
 class Exploration:
     """The matches of a slice by exploration."""
 
     def __init__(self, plan: Plan, events: Slice, variables: Variables) -> None:
-        self.plan, self.events, self.variables = plan, events, variables
-        self._classes = 0
+        self.plan = plan if variables.in_gap else with_bounds_of_sums(plan, events, variables.usable)
+        if self.plan is not plan:
+            variables = replace(variables, guard_terms=guard_terms_of(self.plan.bound))
+        self.events, self.variables = events, variables
+        self.most = self.bytes = 0  # matches so far of a group, at most, that were told apart, and their bytes
+        self._lefts: list[Ints] = []  # of each use the steps that were left
+
+    @property
+    def steps(self) -> int:
+        """The steps that were made, also by what was refused."""
+        return sum(self.plan.sizes.most_steps - int(left[0]) for left in self._lefts)
 
     @cached_property
     def compiled(self) -> PatternTables:
@@ -138,10 +216,13 @@ class Exploration:
             return compile_tables(self.plan, self.events, replace(self.variables, guard_terms=plain))
 
     def paths(self, groups: Groups, first: int, last: int) -> Paths:
-        """Return the results of the groups `[first, last)` as paths."""
-        room, found = self._room(groups, first, last), []
+        """Return the results of the groups `[first, last)` as paths, or of as many of them as fit into memory."""
+        room, found, taken = self._room(groups, first, last), [], 0
         for graphs, sizes in self._graphs(groups, first, last, room):
             found += self._reported(graphs, room, sizes)
+            taken += sum(array.nbytes for array in found[-1])
+            if taken > self.plan.sizes.memory // PATHS_AT_ONCE:
+                break
         paths = _joined(found)
         return replace(paths, codes=np.array(self.compiled.alphabet.codes, np.int64)[paths.codes])
 
@@ -153,19 +234,24 @@ class Exploration:
         matches, tuples = zip(*found, strict=True)
         return np.concatenate(matches), np.concatenate(tuples)
 
-    def vertices(self, groups: Groups) -> int:
-        """Return how many matches so far there are."""
-        room = self._room(groups, 0, len(groups))
-        return sum(len(graphs.events) for graphs, _ in self._graphs(groups, 0, len(groups), room))
-
     def _room(self, groups: Groups, first: int, last: int) -> Room:
         most = int((groups.hi[first:last] - groups.lo[first:last]).max(initial=0))
-        return Room(self.compiled, most * self.compiled.number(t.VARIABLES), self.plan.sizes)
+        return self._made(most * self.compiled.number(t.VARIABLES))
+
+    def _made(self, places: int) -> Room:
+        room = Room(self.compiled, places, self.plan.sizes)
+        self._lefts.append(room.steps_left)
+        return room
 
     def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
         """Yield the graphs of groups, and their numbers of events."""
         for (graphs, *_), sizes in self._explored(groups, first, last, room):
-            yield GroupGraphs(*graphs), sizes
+            found = GroupGraphs(*graphs)
+            vertices, edges = np.diff(found.begins[:, :2], axis=0).T
+            sizes_in_bytes = vertices * (8 * room.width + 54 + r.VERTEX_BYTES) + edges * 2 * r.EDGE_BYTES
+            self.most = max(self.most, int(vertices.max(initial=0)))
+            self.bytes = max(self.bytes, int(sizes_in_bytes.max(initial=0)))
+            yield found, sizes
 
     def _explored(
         self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None
@@ -180,24 +266,24 @@ class Exploration:
         while status:
             status, at, *found = explore_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves,
-                room.graph, room.due, room.fresh, lo, hi, first, last, terms is not None, terms or NO_TERMS,
+                room.graph, room.due, room.fresh, lo, hi, first, last, room.bytes_left, terms is not None,
+                terms or NO_TERMS,
             )  # fmt: skip
-            yield found, hi[first:at] - lo[first:at]
-            if status:
-                first = at
+            if not status:
+                room.release()
+            if at > first or not status:
+                yield found, hi[first:at] - lo[first:at]
+            if status and (at == first or status != r.NO_MEMORY):
                 room.grow(status, int(hi[at] - lo[at]))
-
-    def classes(self, groups: Groups) -> int:
-        """Return how many matches so far are stated apart when they are counted, at most at once."""
-        self.counts(groups)
-        return self._classes
+            first = at
 
     def counts(self, groups: Groups) -> list[int]:
         """Return the exact numbers of results of groups; see `trellis.plan.carried.counts_alone`."""
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
-        room, chosen = Room(compiled, 0, self.plan.sizes), self._chosen
-        size, limbs = self.plan.sizes.least_vertices, LEAST_LIMBS
+        sizes = self.plan.sizes
+        room, chosen = self._made(0), self._chosen
+        size, limbs = sizes.least_vertices, LEAST_LIMBS
         some = self.plan.bound.report is Report.UNEXTENDABLE and self.plan.automaton.is_followed()
         steps = size if some else 0
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
@@ -211,7 +297,9 @@ class Exploration:
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
             if status == 0:
-                self._classes = int(classes.sizes[c.MOST])
+                self.most = max(self.most, int(classes.sizes[c.MOST]))
+                own_bytes = c.class_bytes(room.width, variables, limbs, steps)
+                self.bytes = max(self.bytes, int(classes.sizes[c.MOST]) * own_bytes)
                 return found
             first = at
             if status == c.NO_LIMBS:
@@ -219,20 +307,19 @@ class Exploration:
                 totals = np.zeros((len(groups), limbs), np.uint64)
             elif status == c.NO_CLASSES:
                 size *= 2
-                if size > self.plan.sizes.most_vertices or size * self._class_bytes(room, limbs) > free_memory():
-                    rows = classes.rows
-                    raise room.too_many(rows, f"more than {size // 2:,} different matches so far", int(hi[at] - lo[at]))
             elif status == c.NO_STEPS:
                 steps *= 4
-                if steps > MOST_EDGES or steps * (20 + 8 * limbs) > free_memory():
-                    what = f"more than {steps // 4:,} steps between matches so far"
-                    raise room.too_many(classes.rows[: classes.sizes[c.MOST]], what, int(hi[at] - lo[at]))
             else:
                 room.grow(status, int(hi[at] - lo[at]))
+            needed = c.class_bytes(room.width, variables, limbs, steps) * size + (20 + 8 * limbs) * steps
+            if needed > room.bytes_left or size > sizes.most_vertices or not fits_memory(needed):
+                known = int(classes.sizes[c.MOST])
+                what = f"more than {known:,} different matches so far" + (
+                    ", with the steps between them" if some else ""
+                )
+                raise room.too_many(classes.rows[:known], what, int(hi[at] - lo[at]))
+            del classes  # before there are larger ones
             classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
-
-    def _class_bytes(self, room: Room, limbs: int) -> int:
-        return 8 * room.width + 32 * limbs + 112 + sum(map(self.compiled.number, (t.VARIABLES, t.NOTS))) * 8 * c.WAY
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:
@@ -244,11 +331,24 @@ class Exploration:
         mode, same = MODES[self.plan.bound.report], self.compiled.columns[t.SAME_ROW]
         found, group = [], 0
         while True:
-            status, group, *arrays = report_groups(graphs, group, mode, same, room.longer, room.scratch.members, chosen)
+            before = group
+            status, group, *arrays = report_groups(
+                graphs,
+                group,
+                mode,
+                same,
+                room.longer,
+                room.scratch.members,
+                chosen,
+                room.bytes_left,
+                room.steps_left,
+            )
             found.append(arrays)
             if status == 0:
                 return found
-            room.grow(status, int(sizes[group]))
+            if status != r.NO_MEMORY or group == before:
+                vertices = int(graphs.begins[group + 1, 0] - graphs.begins[group, 0])
+                room.grow(status, int(sizes[group]), vertices)
 
 
 def _joined(parts: list[list[NDArray[Any]]]) -> Paths:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
 from trellis.language.bound import BoundQuery, Column, NamedOutput, Output, OutputKind
@@ -23,7 +24,7 @@ from trellis.language.syntax import Which
 from trellis.limits import warn_of_all
 from trellis.operators.batch import PathBatch
 from trellis.operators.bindings import counted_events
-from trellis.operators.contract import BestRequest, Counts, ListRequest, StructuredOperator
+from trellis.operators.contract import BestRequest, Counts, Explored, ListRequest, StructuredOperator
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.indexed import IndexedPositions
 from trellis.operators.patterns.parts import PatternPart
@@ -33,6 +34,7 @@ from trellis.operators.per_event import EventNumbers, join_rows
 from trellis.operators.sums import SumColumn
 from trellis.operators.trends.operator import TrendOperator, picks_sooner
 from trellis.plan.plan import Plan
+from trellis.plan.spec import SEARCH
 
 if TYPE_CHECKING:
     from trellis.operators.aggregates import Aggregates
@@ -133,6 +135,16 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         indexed = self._unranking
         return self.structure.part(group, group + 1).at(group, ranks) if indexed is None else indexed.at(group, ranks)
 
+    def rank_ends(self, group: int) -> tuple[Ints, NDArray[Any]]:
+        """Return the first events of a group's results, rising, and how many results there are up to each of them."""
+        indexed = self._unranking
+        if indexed is None:
+            return super().rank_ends(group)
+        vertices, ends = indexed.operator.rank_ends(group)
+        events = np.asarray(indexed.vertices.events)[vertices].astype(np.int64)
+        last = np.append(events[1:] != events[:-1], True)[: len(events)]
+        return events[last], ends[last]
+
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the results of groups with given ranks, in rising order; in bounded batches where there is an index."""
         indexed = self._unranking
@@ -177,12 +189,20 @@ class PatternOperator(StructuredOperator[PatternStructure]):
     def first(self, begin: int, end: int) -> PathBatch | None:
         """Return the results of all groups from one on, if they are few and need not be counted."""
         from trellis.operators.patterns.first import first_results
+        from trellis.operators.patterns.lazily import walk_to_first
         from trellis.operators.trends.unrank import most_first
 
-        indexed, sizes = self._unranking, self.plan.sizes
+        indexed, sizes, pairs = self._unranking, self.plan.sizes, self.events.pairs
         few = end <= sizes.found_alone or "counts" not in vars(self.structure)  # else the whole graph serves all calls
-        if indexed is None and few and self.events.pairs > sizes.counted_pairs:
-            return first_results(self, begin, end)
+        if indexed is None and few:
+            searched = self.plan.operator.method == SEARCH and pairs > sizes.small_pairs
+            if end <= sizes.walked_firsts and (searched or pairs > sizes.counted_pairs):
+                steps = 64 * pairs if searched else pairs // 2
+                walked = walk_to_first(self.plan, self.events, self.structure.exploration, begin, end, steps)
+                if walked is not None:
+                    return walked
+            if pairs > sizes.counted_pairs:
+                return first_results(self, begin, end)
         if indexed is None or end - begin > sizes.found_alone or end > most_first(len(indexed.vertices.events)):
             return None
         if not picks_sooner(self.events, ListRequest([(0, begin, end)], lambda some: some), sizes):
@@ -197,6 +217,11 @@ class PatternOperator(StructuredOperator[PatternStructure]):
             from trellis.operators.joins.best import search_best_of_plan
 
             best = search_best_of_plan(request, self.plan, self.events)
+            found = None if best is None else [*best.pieces(self.plan.sizes.batch_values)]
+        if found is None and self.indexed is None and self.events.pairs > self.plan.sizes.counted_pairs:
+            from trellis.operators.patterns.best import best_by_pivots
+
+            best = best_by_pivots(self.structure, request.bound, request.per_group)
             found = None if best is None else [*best.pieces(self.plan.sizes.batch_values)]
         return self._best_of_parts(request) if found is None else map(request.make, found)
 
@@ -279,20 +304,22 @@ class PatternOperator(StructuredOperator[PatternStructure]):
             by_ranks.append(part.first + np.flatnonzero(ambiguous))
         return PathBatch.concat(found), np.concatenate([np.empty(0, np.int64), *by_ranks])
 
-    def seconds(self) -> float | None:
-        """Return how long counting takes, about, where it is a search; else None."""
-        found = self.structure.estimate
-        return None if found is None else found.seconds
+    def explored(self) -> Explored:
+        """Return the work of the exploration that counted, or tried to."""
+        return self.structure.explored
 
     def describe(self) -> dict[str, str]:
-        """Say how many vertices and edges there are; of a search, about how many there will be."""
-        if self.structure.estimate is not None:
-            return self.structure.estimate.texts()
-        if self.indexed is not None:
-            return {"vertices": f"{len(self.indexed.vertices.events):,} on indexes of steps, without edges"}
-        sizes = [(len(part.paths.events), len(part.paths.successors)) for part in self.structure.all_parts()]
-        vertices, edges = (sum(column) for column in zip(*sizes, strict=True)) if sizes else (0, 0)
-        return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
+        """Say how many vertices and edges counting needed."""
+        structure = self.structure
+        if structure.indexed is not None:
+            return {"vertices": f"{len(structure.indexed.vertices.events):,} on indexes of steps, without edges"}
+        _ = self.counts
+        if structure.on_paths is not None:
+            vertices, edges = structure.on_paths
+            return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
+        if most := structure.explored.vertices:
+            return {"vertices": f"{most:,} matches so far in the largest window and partition"}
+        return {"vertices": "those of indexes for each first event, without edges"}
 
 
 # --- AGGREGATE --------------------------------------------------------------------------------------------------

@@ -41,6 +41,6 @@ class EventOrder:
                 *self._graph, self._ways, self._starts, skip, wanted, least, most, self._levels, out, ends
             )
             if written != kernel.NO_ROOM:
-                return out[: ends[written - 1] if written else 0], ends[:written]
+                return out[: ends[written - 1] if written else 0].copy(), ends[:written]  # without the room behind them
             self._room *= 2
             self._levels = kernel.make_levels(self._room, self._room, self.limbs)

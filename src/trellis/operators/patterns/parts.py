@@ -91,8 +91,8 @@ class PatternPart:
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:
         """Return the results of a group with given ranks."""
         if self.paths.ambiguous[group - self.first]:
-            wanted = [ListRequest([(group, rank, rank + 1)], lambda batch: batch) for rank in ranks]
-            return PathBatch.concat([one for request in wanted for one in self.list(request)])
+            wanted = ListRequest([(group, rank, rank + 1) for rank in ranks], lambda batch: batch)
+            return PathBatch.concat([*self.list(wanted)])
         return self._bound(self.operator.at(group - self.first, ranks))
 
     def list(self, request: ListRequest[T]) -> Iterator[T]:
@@ -216,13 +216,15 @@ class GroupParts(ABC):
             if wanted is not None and not wanted[first:last].all():
                 held = wanted[first:last]
                 groups = _emptied(groups, first, held)
-            known = PatternPart(self.plan, self._paths(groups, first, last), first, last, self.threads)
-            known.held = held
+            paths = self._paths(groups, first, last)
+            last = first + len(paths.begins) - 1  # or fewer groups, if they take much memory
+            known = PatternPart(self.plan, paths, first, last, self.threads)
+            known.held = held[: last - first]
             self.known = known
         return known
 
     def _paths(self, groups: Groups, first: int, last: int) -> Paths:
-        """Return the results of the groups `[first, last)`."""
+        """Return the results of the groups `[first, last)`, or of the first of them."""
         plan = self.plan
         if plan.positions is not None and plan.operator.method != SEARCH and not self.is_explored:
             events = self.events if groups is self.events.groups else replace(self.events, groups=groups)

@@ -22,12 +22,13 @@ from trellis.kernels.event_graph import edges as edge_kernel
 from trellis.kernels.event_graph import positions as kernel
 from trellis.language.once import once
 from trellis.language.syntax import Report, Select
-from trellis.memory import fits_memory
+from trellis.memory import allow_more, fits_memory, limit_text
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.variables import Variables
 from trellis.operators.trends.graph import consecutive_edges, edges_between, reduced
 from trellis.plan.plan import Plan
 from trellis.plan.positions import PositionGraph
+from trellis.plan.sizes import EDGE_BYTES
 
 Ints = NDArray[np.int64]
 Edges = tuple[Ints, NDArray[np.int32]]
@@ -102,11 +103,12 @@ class PositionPaths:
         vertices, edges = _most_copies(graph, ranges)
         if edges > self.plan.sizes.unmeasured_edges:
             vertices, edges = kernel.measure(*given, *scratch)
-            if not fits_memory(16 * edges):  # they are written, and brought into order
+            most = self.plan.sizes.graph_edges * EDGE_BYTES
+            if 2 * edges * EDGE_BYTES > most or not fits_memory(16 * edges):  # they are written, and brought into order
                 raise TrellisError(
                     f"{len(self.rows):,} events have {edges:,} pairs that may follow one another in results; "
-                    f"their graph would take {edges * 8 / 2**30:.1f} GiB",
-                    "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+                    f"their graph would take {limit_text(2 * edges * EDGE_BYTES)}B",
+                    f"Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition. {allow_more(most)}",
                 )
         events, positions = np.empty(vertices, np.int64), np.empty(vertices, np.int64)
         offsets, targets = np.zeros(vertices + 1, np.int64), np.empty(edges, np.int32)

@@ -15,8 +15,9 @@ from trellis.errors import TrellisError
 from trellis.kernels.explore import tables as t
 from trellis.language.syntax import Select
 from trellis.operators.patterns.letters import Alphabet
+from trellis.plan.automaton import Automaton
 from trellis.plan.plan import Plan
-from trellis.plan.registers import ENOUGH, Register, RegisterKind
+from trellis.plan.registers import ENOUGH, GuardTerm, Register, RegisterKind, variables_behind
 from trellis.plan.remainders import (
     Acceptance,
     Guard,
@@ -220,6 +221,28 @@ def letter_tables(
         t.L_ONLY_SLOT: ints(one[1] for row in only for one in row),
         t.L_ONLY_NUMBER: ints(one[2] for row in only for one in row),
         t.L_ONLY_BEGUN: ints(one[3] for row in only for one in row),
+    }
+
+
+def forgotten(
+    alphabet: Alphabet, registers: Mapping[Register, int], terms: Sequence[GuardTerm], automaton: Automaton
+) -> dict[int, Ints]:
+    """Return for each letter the slots that only tell whether a match which ends with it is whole.
+
+    That is the last event of a variable behind which no other comes: the next one takes its place.
+    """
+    behind, paired = variables_behind(automaton), frozenset().union(*(one.paired for one in terms))
+    whole = automaton.complete and not (automaton.grouped or automaton.concurrent)
+    slots = {
+        register.variable: slot
+        for register, slot in registers.items()
+        if whole and register.kind is RegisterKind.LAST and register.variable not in paired
+    }
+    return {
+        t.L_FORGETS: ints(
+            1 << slots[one.variable] if one.variable in slots and behind[one.variable] <= {one.variable} else 0
+            for one in alphabet.letters
+        )
     }
 
 

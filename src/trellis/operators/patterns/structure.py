@@ -7,15 +7,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from trellis.events.slice import Slice
-from trellis.operators.contract import state_of
+from trellis.events.slice import Slice, read_backwards
+from trellis.operators.contract import Explored, state_of
 from trellis.operators.patterns.absent import make_variables
-from trellis.operators.patterns.estimate import Estimate, estimate
+from trellis.operators.patterns.bounded import sums_fit
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions, is_in_order
 from trellis.operators.patterns.parts import GroupParts
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.carried import counts_alone
+from trellis.plan.mirror import mirrored
 from trellis.plan.plan import Plan
 from trellis.plan.spec import INDEX, SEARCH
 
@@ -28,10 +29,11 @@ class PatternStructure(GroupParts):
     def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
         super().__init__(plan, events, threads)
         self.lists = False  # whether what is counted will be listed
+        self.on_paths: tuple[int, int] | None = None  # the vertices and edges of paths that were counted
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is made again where it is needed."""
-        return state_of(self, "plan", "events", "threads", "lists", "counts") | {"known": None}
+        return state_of(self, "plan", "events", "threads", "lists", "counts", "on_paths") | {"known": None}
 
     @cached_property
     def variables(self) -> Variables:
@@ -56,6 +58,14 @@ class PatternStructure(GroupParts):
         return self.lists and graph is not None and self.is_explored and not is_in_order(graph, self.variables)
 
     @cached_property
+    def _mirror(self) -> PatternStructure | None:
+        """The same matches read backwards in time, if they are counted so."""
+        plan = None if self.events.begins is not None else mirrored(self.plan)
+        if plan is not None and not sums_fit(plan.bound, self.events):
+            return None
+        return None if plan is None else PatternStructure(plan, read_backwards(self.events), self.threads)
+
+    @cached_property
     def _pairs(self) -> int:
         """The number of pairs of events in all graphs."""
         return self.events.pairs_between(0, len(self.events), each_start=True)
@@ -64,15 +74,25 @@ class PatternStructure(GroupParts):
     def counts(self) -> list[int]:
         """The exact number of results of each group."""
         if self.by_paths:
-            return [count for part in self.all_parts() for count in part.operator.counts]
+            return self._counted_on_paths()
         if self.indexed is not None:
             return self.indexed.operator.counts
+        if self._mirror is not None:
+            return self._mirror.counts[::-1]
         positions = self.plan.positions
         far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
         if far and counts_alone(self.plan) and not self.is_short:  # a graph for each first event takes longer
             apart = self._counted_apart()
             return self.exploration.counts(self.events.groups) if apart is None else apart
-        return [count for part in self.all_parts() for count in part.operator.counts]
+        return self._counted_on_paths()
+
+    def _counted_on_paths(self) -> list[int]:
+        counts, vertices, edges = list[int](), 0, 0
+        for part in self.all_parts():
+            counts += part.operator.counts
+            vertices, edges = vertices + len(part.paths.events), edges + len(part.paths.successors)
+        self.on_paths = vertices, edges
+        return counts
 
     def _counted_apart(self) -> list[int] | None:
         """Count on indexes for first events of which later ones are asked the same, where that can be; else None."""
@@ -97,9 +117,12 @@ class PatternStructure(GroupParts):
             return totals
         return None
 
-    @cached_property
-    def estimate(self) -> Estimate | None:
-        """The cost of a search, by a sample; None for other ways."""
-        if self.plan.operator.method != SEARCH:
-            return None
-        return estimate(self.plan, self.events, counts_alone(self.plan) and not self.is_short)
+    @property
+    def explored(self) -> Explored:
+        """The work of the exploration that counted, or tried to."""
+        mirror: PatternStructure | None = vars(self).get("_mirror")
+        if mirror is not None:
+            return mirror.explored
+        if "exploration" not in vars(self):
+            return Explored()
+        return Explored(self.exploration.most, self.exploration.steps, self.exploration.bytes)

@@ -22,7 +22,7 @@ from trellis.language.syntax import Which
 from trellis.operators.patterns.buckets import bucket_tables
 from trellis.operators.patterns.letters import MOST_BITS, Alphabet, make_alphabet
 from trellis.operators.patterns.register_slots import EventRows, RegisterSlots, sum_overflows
-from trellis.operators.patterns.states import States, bits, ints, letter_tables, mask, ragged
+from trellis.operators.patterns.states import States, bits, forgotten, ints, letter_tables, mask, ragged
 from trellis.operators.patterns.variables import Variables, variable_codes
 from trellis.plan.forbidden import forbidden_paths, root_name
 from trellis.plan.plan import Plan
@@ -125,6 +125,7 @@ def _tables_of_terms(plan: Plan, guard_terms: tuple[GuardTerm, ...]) -> PlanTabl
     lists = (
         states.tables(alphabet, noted, closes)
         | letter_tables(alphabet, registers.slots, before if timed else {})
+        | forgotten(alphabet, registers.slots, guard_terms, plan.automaton)
         | _gathers(guard_terms, alphabet, registers)
         | _terms(guard_terms, alphabet, registers)
         | {

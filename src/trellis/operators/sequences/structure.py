@@ -173,7 +173,7 @@ class SequenceStructure:
 
     def tree(self, way: str = SWITCHED, shape: str = "best", hashed: bool = True) -> TreePlan:
         """Return a tree plan over the candidates."""
-        return TreePlan(self.reduced, way, shape, hashed, self._tiles())
+        return TreePlan(self.reduced, way, shape, hashed, self._tiles(), self.plan.sizes.memory)
 
     def _tiles(self) -> list[Tile]:
         """Return where a tree plan works; nowhere if HAVING leaves no match."""

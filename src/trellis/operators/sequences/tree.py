@@ -16,15 +16,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from trellis.errors import TrellisError
 from trellis.events.slice import Slice
 from trellis.kernels.sequence import tree as joins
 from trellis.kernels.sequence import walk as kernel
 from trellis.language.bound import WindowKind
+from trellis.memory import beyond_limit
 from trellis.operators.pair_conditions import PairCondition
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import USUAL
 
 Ints = NDArray[np.int64]
 Tile = tuple[int, int, int, Ints]
@@ -36,7 +37,6 @@ SAMPLED = 4  # tiles, about, in which rows are counted to choose a tree
 FEWER = 0.9  # share of distinct rows below which those alike are joined into one
 SAMPLE = 512  # rows of which the number of groups is guessed
 PAIR, GROUP_ROW, GROUP_PAIR = 1.0, 60.0, 1.5  # nanoseconds to test a pair, to group a row, to test a pair of groups
-MOST_ROWS = 50_000_000  # of a node in one tile
 
 
 @dataclass
@@ -131,6 +131,8 @@ class TreePlan:
     tiles
         Where matches are sought one after another: of each the events that may be in matches (from, to), the first
         event that begins none, and for every event the first one that is too late for a match that begins there.
+    memory
+        The bytes that the partial matches of a node may take in a tile.
     """
 
     leaves: SequenceCandidates
@@ -138,6 +140,7 @@ class TreePlan:
     shape: str = "best"
     hashed: bool = True
     tiles: list[Tile] = field(default_factory=list)
+    memory: int = USUAL.memory
     root: TreeNode = field(init=False)
 
     def __post_init__(self) -> None:
@@ -259,11 +262,11 @@ class TreePlan:
                 )
             if only_number or found <= room:
                 break
-            if found > MOST_ROWS:
-                raise TrellisError(
-                    f"a node of the tree plan has {found:,} partial matches, and at most {MOST_ROWS:,} are held",
+            if found * (72 + 16 * (node.last - node.first + 1)) > self.memory:  # they are joined, and put in order
+                raise beyond_limit(
+                    f"a node of the tree plan has {found:,} partial matches", self.memory,
                     "Leave out the algorithm, so that matches are walked instead; or use a shorter WITHIN.",
-                )
+                )  # fmt: skip
             room = found
         node.rows += int(weight) if only_number else found
         node.tests += tests

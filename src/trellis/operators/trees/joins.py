@@ -181,8 +181,8 @@ class JoinTreeStructure(JoinStructure, TreeMatches):
             if test.value is not None
         ]
         return JoinTreePlan(
-            leaves_of(self.candidates, arm), way, tiles=tiles, counter=self.counter, arm=arm,
-            columns=self.events.columns, residuals=residuals, begins=self.events.begins,
+            leaves_of(self.candidates, arm), way, tiles=tiles, memory=self.plan.sizes.memory,
+            counter=self.counter, arm=arm, columns=self.events.columns, residuals=residuals, begins=self.events.begins,
         )  # fmt: skip
 
     @cached_property

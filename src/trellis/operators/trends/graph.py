@@ -15,9 +15,10 @@ from trellis.events.slice import Ints, Slice
 from trellis.kernels.count.paths import TaskGraph
 from trellis.kernels.event_graph import edges as kernel
 from trellis.language.syntax import Report, Select
+from trellis.memory import allow_more, limit_text
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.plan import Plan
-from trellis.plan.sizes import Sizes
+from trellis.plan.sizes import EDGE_BYTES, Sizes
 
 if TYPE_CHECKING:
     from trellis.operators.trends.direct import DirectEdges, Edges
@@ -86,8 +87,8 @@ def _direct_edges(events: Slice, direct: DirectEdges, sizes: Sizes) -> Edges:
     if edges is None:
         raise TrellisError(
             f"{len(events):,} events have more than {sizes.graph_edges:,} pairs that follow one another directly; "
-            f"their graph would take more than {sizes.graph_edges * 4 / 2**30:.1f} GiB",
-            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+            f"their graph would take more than {limit_text(sizes.graph_edges * EDGE_BYTES)}B",
+            f"Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition. {_more(sizes)}",
         )
     return edges
 
@@ -230,6 +231,10 @@ def _refuse_too_many(edges: int, events: int, sizes: Sizes) -> None:
     if edges > sizes.graph_edges:
         raise TrellisError(
             f"{events:,} events have {edges:,} pairs that may follow one another; "
-            f"their graph would take {edges * 4 / 2**30:.1f} GiB",
-            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+            f"their graph would take {limit_text(edges * EDGE_BYTES)}B",
+            f"Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition. {_more(sizes)}",
         )
+
+
+def _more(sizes: Sizes) -> str:
+    return allow_more(sizes.graph_edges * EDGE_BYTES)

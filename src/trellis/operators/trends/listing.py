@@ -21,7 +21,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import finalize
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints, Slice
@@ -32,12 +31,14 @@ from trellis.kernels.list.lengths import LengthLimits
 from trellis.kernels.list.walk import WalkRanges, WalkRows, WalkState
 from trellis.kernels.list.wide import SPARE
 from trellis.operators.batch import EventWords, Labels, PathBatch, WordRows
+from trellis.operators.lent import give_back, lent
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.task_ranges import BEYOND, CLIPPED, TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.sizes import USUAL, Sizes
 
 PATIENCE = 10.0  # seconds in which a thread that is dismissed ends its step, or is left alone
+SHORT = 8  # times: rather than hold a buffer of which less is filled, results are copied
 AHEAD = 1  # list workers more than threads, so that none waits for a batch to be taken
 
 T = TypeVar("T")
@@ -69,19 +70,23 @@ class TraversalInput:
 
 
 class _Buffers:
-    """Room for a batch, from Arrow's pool: what was given back there costs no new pages."""
+    """Room for a batch."""
 
     def __init__(self, values: int, rows: int, compact: bool, words: EventWords | None) -> None:
-        self.values, self.ends = _room(values, np.int32 if words is None else np.int64), _room(rows, np.int32)
-        self.shared = _room(rows, np.int32) if compact else None
+        def array(purpose: str, number: int, type_: Any) -> NDArray[Any]:
+            return lent(purpose, number + SPARE, type_)
+
+        self.values = array("values", values, np.int32 if words is None else np.int64)
+        self.ends = array("ends", rows, np.int32)
+        self.shared = array("shared", rows, np.int32) if compact else None
         self.firsts, self.lasts, self.codes = _NO_WORDS, _NO_WORDS, _NO_CODES
         if words is not None:
-            self.firsts, self.lasts = _room(rows, np.int64), _room(rows, np.int64)
-            self.codes = _room(values, np.uint8) if len(words.codes) else _NO_CODES
+            self.firsts, self.lasts = array("firsts", rows, np.int64), array("lasts", rows, np.int64)
+            self.codes = array("codes", values, np.uint8) if len(words.codes) else _NO_CODES
 
     def batch(self, rows: int, used: int, labels: Callable[[], Labels]) -> PathBatch:
         """Return the arrays as far as they are written; short results do not hold long buffers."""
-        short = 2 * used < len(self.values)
+        short = SHORT * used < len(self.values)
 
         def taken(array: NDArray[Any], number: int) -> NDArray[Any]:
             return array[:number].copy() if short else array[:number]
@@ -92,10 +97,6 @@ class _Buffers:
             return PathBatch(values, offsets, labels, shared=shared)
         words = WordRows(values, taken(self.codes, used), taken(self.firsts, rows), taken(self.lasts, rows))
         return PathBatch(np.empty(0, np.int32), offsets, labels, shared=shared, words=words)
-
-
-def _room(number: int, type_: Any) -> NDArray[Any]:
-    return np.frombuffer(pa.allocate_buffer(np.dtype(type_).itemsize * (number + SPARE)), type_)
 
 
 _NO_WORDS, _NO_CODES = np.empty(0, np.int64), np.empty(0, np.uint8)
@@ -149,8 +150,11 @@ class Listing(Generic[T]):
         self._shared: _Ready | None = None
 
     def __iter__(self) -> Iterator[T]:
-        """Yield the batches; whoever stops early leaves no thread behind."""
-        return self._alone() if self._threads == 1 else self._together()
+        """Yield the batches; whoever stops early leaves neither a thread nor room behind."""
+        try:
+            yield from self._alone() if self._threads == 1 else self._together()
+        finally:
+            give_back()
 
     def _alone(self) -> Iterator[T]:
         worker = _ListWorker(self)
@@ -340,7 +344,6 @@ class _ListWorker:
         self._path = _HeadWords.of(listing.words, listing.deepest)
         self._place = (-1, 0)  # the rank range and its row that come next
         self._own: _Ready | None = None
-        self._buffers: _Buffers | None = None
         self._busy = Lock()
         self._made: Any = None
         self._mistake: Exception | None = None
@@ -376,7 +379,7 @@ class _ListWorker:
     def step(self) -> Any:
         """List a batch and return what is made of it."""
         listing, state = self._listing, self._state
-        buffers, self._buffers = self._buffers or self._new_buffers(), None
+        buffers = self._buffers()
         self._ready.fill(self._walk, self._path, buffers)
         rows, used = state[kernel.ROWS : kernel.VALUES + 1].tolist()
         if not rows:
@@ -387,15 +390,14 @@ class _ListWorker:
         self.rows_of_a_batch = max(1, rows * listing.values // used)
         return listing.make(batch)
 
-    def _new_buffers(self) -> _Buffers:
+    def _buffers(self) -> _Buffers:
         rows = min(2 * self.rows_of_a_batch, self.rest)
         values = min(self._listing.room, self.rest * self._listing.deepest)
         return _Buffers(values, rows, self._listing.compact, self._listing.words)
 
     def enter(self, waiting: SimpleQueue[_ListWorker | None]) -> None:
-        """Wait for a thread that does a step; buffers come from the thread that gives them back, so they stay warm."""
+        """Wait for a thread that does a step."""
         self._busy.acquire()
-        self._buffers = self._new_buffers()
         waiting.put(self)
 
     def run(self) -> None:

@@ -127,6 +127,18 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         few = self.structure.few
         return self.unranker.at(group, ranks) if few is None else few.at(group, ranks)
 
+    def rank_ends(self, group: int) -> tuple[Ints, NDArray[Any]]:
+        """Return the first events of a group's trends, rising, and how many trends there are up to each of them."""
+        if not self.tasks.single or self.structure.few is not None:
+            return super().rank_ends(group)
+        from trellis.operators.ranks import numbers_of
+
+        own = slice(*np.searchsorted(self.tasks.group, [group, group + 1]))
+        sizes = self.structure.task_sizes[own]
+        numbers = numbers_of(sizes, sum(sizes))
+        some = np.flatnonzero(numbers > 0)
+        return self.tasks.lo[own][some], np.cumsum(numbers)[some]
+
     def at_each(self, chosen: Mapping[int, Ranks]) -> Iterator[PathBatch]:
         """Yield the trends of groups with given ranks, in rising order, in bounded batches."""
         if self.structure.few is not None:
@@ -161,8 +173,7 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         ranges = TaskRanges(self.tasks, self.structure.task_sizes, request.ranges)
         values = self._values(request.positions_only)
         if request.words is not None:
-            turns = min(2, request.threads)  # threads take turns between batches
-            values = min(values, self.plan.sizes.word_values * turns)
+            values = min(values, self.plan.sizes.word_values)
         listing = Listing(
             traversal, ranges, request.make, values, request.threads, request.compact, request.words, self.plan.sizes
         )

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 
 from trellis.events.slice import Ints
 from trellis.kernels.list.columns import count_up, label_rows
 from trellis.operators.batch import RankRange, repeated
+from trellis.operators.lent import lent
 from trellis.operators.trends.tasks import TrendTasks
 
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
@@ -72,7 +72,7 @@ class TaskRanges:
         if rows > own:
             last, _ = self.after(which, begin, rows - 1)
         if last == which and first + rows < BEYOND:
-            ranks = np.frombuffer(pa.allocate_buffer(8 * rows), np.int64)  # of Arrow's pool: this costs no new pages
+            ranks = lent("ranks", rows, np.int64)
             count_up(first, ranks)
             return ranks, repeated(self.groups[which : which + 1], rows)
         lengths = np.array([rows])

@@ -23,6 +23,7 @@ from trellis.kernels.count import shapes
 from trellis.kernels.unrank import by_edges, by_index, many
 from trellis.kernels.unrank.by_index import IndexWindow
 from trellis.language.bound import LengthBound
+from trellis.memory import allow_more
 from trellis.operators.batch import PathBatch
 from trellis.operators.ranks import Ranks, draw
 from trellis.operators.trends.graph import EventGraph
@@ -209,7 +210,8 @@ def _refuse_too_large(events: int, needed: int, sizes: Sizes) -> None:
         raise TrellisError(
             f"to find trends by their ranks, the numbers of trends from {events:,} events on are needed, which take "
             f"{needed / 2**30:.1f} GiB",
-            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition.",
+            "Use a shorter WITHIN, a partition such as `[id]`, or a narrower condition. "
+            f"{allow_more(sizes.unrank_bytes)}",
         )
 
 
