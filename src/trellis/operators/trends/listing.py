@@ -280,11 +280,12 @@ class _Ready:
         words = listing.words
         most = listing.sizes.block_values
         room = min(most if words is None else most // 2, wanted) + SPARE
-        values, lengths = np.zeros(room, np.int32 if words is None else np.int64), np.zeros(room, np.int32)
+        values = lent("block values", room, np.int32 if words is None else np.int64)
+        lengths = lent("block lengths", room, np.int32)
         if words is not None:
-            self._lasts = np.zeros(room, np.int64)
-            self._codes = np.zeros(room if len(words.codes) else 0, np.uint8)
-        compactly = np.zeros(room, np.int32) if listing.compact else None
+            self._lasts = lent("block lasts", room, np.int64)
+            self._codes = lent("block codes", room, np.uint8) if len(words.codes) else _NO_CODES
+        compactly = lent("block shared", room, np.int32) if listing.compact else None
         counts, table = np.empty(events, np.uint64), np.empty((events, 4), np.int64)
         self._blocks = PathBlocks(
             self._ready_task, np.empty(events, np.int32), np.zeros(events, np.int64), counts, table, values, lengths,
