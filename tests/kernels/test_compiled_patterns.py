@@ -6,6 +6,7 @@ A naive version of each is a loop over all choices of events, which are asked by
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, pairwise, product
 from typing import Any
 
@@ -19,12 +20,13 @@ from trellis.events.slice import Slice
 from trellis.operators.batch import PathBatch
 from trellis.operators.joins.best import BestMatches
 from trellis.operators.joins.structure import JoinStructure
-from trellis.operators.patterns import best
+from trellis.operators.patterns import best, pivot_counts
 from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.lazily import FirstResults
 from trellis.operators.patterns.structure import PatternStructure
 from trellis.plan.plan import Plan
+from trellis.plan.sizes import Sizes
 
 Event = dict[str, Any]
 Match = tuple[int, ...]
@@ -126,7 +128,7 @@ def test_the_first_matches_are_walked_to(seed: int, report: str) -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_best_matches_with_a_pivot(seed: int) -> None:
-    """`best_of_pivots`, `best_values`, `paths_of` and `ranks_of`."""
+    """`best_of_pivots`, `best_values`, `paths_of` and `ranks_of`; and of all matches `count_of_pivots`."""
     rows = random_rows(seed, 16)
     plan, events = given("PATTERN SEQ(A+ a[], B b) WHERE a.x < b.x REPORT any ORDER BY LENGTH DESC LIMIT 4", rows)
     matches = []
@@ -144,6 +146,8 @@ def test_the_best_matches_with_a_pivot(seed: int) -> None:
     wanted = sorted(sorted(matches, key=lambda match: -len(match))[:4])  # the first of equal ones; in order of ranks
     assert listed == wanted
     assert found.ranks.tolist() == [matches.index(match) for match in wanted]
+    counting = replace(plan, sizes=Sizes(explored_exponent=-1.0))
+    assert pivot_counts.counts_by_pivots(counting, events, make_variables(plan, events)) == [len(matches)]
 
 
 @pytest.mark.parametrize("report", ["any", "unextendable", "maximal"])

@@ -15,7 +15,7 @@ from tests.kernels import test_compiled_patterns, test_debs2016
 from trellis.operators.joins.best import BestMatches
 from trellis.operators.joins.counting import JoinCounter
 from trellis.operators.joins.structure import JoinStructure
-from trellis.operators.patterns import best
+from trellis.operators.patterns import best, pivot_counts
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.lazily import FirstResults
 from trellis.papers.debs2016 import Communities, Posts
@@ -34,6 +34,7 @@ BY_TABLES = {
     "bound_tasks": BestMatches,
     "count_groups": Exploration,
     "count_join": JoinCounter,
+    "count_of_pivots": pivot_counts,
     "explore_groups": Exploration,
     "list_matches": JoinStructure,
     "paths_of": best,

@@ -13,6 +13,7 @@ from trellis.language.syntax import Report, Select
 from trellis.plan.choice import plan_by_events
 from trellis.plan.join import best_texts
 from trellis.plan.mirror import mirror_texts
+from trellis.plan.pivots import pivot_texts
 from trellis.plan.plan import Plan
 from trellis.plan.remainders import Leaving, Transition
 from trellis.plan.spec import JOIN_TREE, JOINS, SEQUENCES, TREE_PLAN
@@ -76,7 +77,7 @@ def explain_data(plan: Plan) -> dict[str, Any]:
 def _index_data(plan: Plan) -> dict[str, str]:
     """Say how what may follow is found, what is remembered of matches, and what counting and the best of them cost."""
     best = best_texts(plan.bound) if plan.operator.name in OF_MATCHES else {}
-    return dict(plan.operator.how) | mirror_texts(plan) | best
+    return dict(plan.operator.how) | (pivot_texts(plan) or mirror_texts(plan)) | best
 
 
 def _per_items(bound: BoundQuery) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def mirrored(plan: Plan) -> Plan | None:
     if plan.operator.name != o.PATTERNS or plan.operator.method == o.INDEX or not _may_be_turned(plan):
         return None
     turned = replace(pattern_plan(_turned(plan.bound)), columns=plan.columns, sizes=plan.sizes)
-    return turned if _weight(turned) < _weight(plan) else None
+    return turned if exponent_of(turned) < exponent_of(plan) else None
 
 
 def mirror_texts(plan: Plan) -> dict[str, str]:
@@ -68,7 +68,7 @@ def _has_mirror(column: Column) -> bool:
     return column.which in TURNED and column.function in FUNCTIONS and column.at is None
 
 
-def _weight(plan: Plan) -> float:
+def exponent_of(plan: Plan) -> float:
     """Return the exponent of the number of events in the number of matches so far that are told apart, about."""
     if plan.operator.method == o.INDEX:
         return 0.0

@@ -105,6 +105,9 @@ class Sizes:
     most_steps
         Steps of an exploration, from a match so far to another or past it, at most: more than can be made, unless a
         sample is to tell what they would cost.
+    explored_exponent
+        The power of the number of events, with which matches so far grow, up to which these are explored where every
+        condition compares with one event, rather than counted for each such event by itself.
     walked_firsts, walked_steps, joined_steps
         Ranks up to which the first results of a pattern are walked to, without the matches so far that lead to others;
         events that such a walk may look at; and steps of counting a join from which there is one.
@@ -163,6 +166,7 @@ class Sizes:
     least_vertices: int = 1 << 12
     most_vertices: int = 1 << 30
     most_steps: int = 1 << 62
+    explored_exponent: float = 1.0
     walked_firsts: int = 1 << 14
     walked_steps: int = 1 << 27
     joined_steps: int = 1 << 22

@@ -1,4 +1,4 @@
-"""ORDER BY with LIMIT where all conditions compare with one event: each such event has a small automaton."""
+"""Counts, and ORDER BY with LIMIT, where all conditions compare with one event: each such event has an automaton."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trellis
-from tests.compare import assert_same
+from tests.compare import assert_same, detect
 from tests.profiles import examples
 from tests.strategies import EITHER, Case, among, lists
+from trellis.plan.pivots import pivots_that_count
 from trellis.plan.sizes import Sizes
 
 SEARCHED = Sizes(counted_pairs=-1)
+COUNTED = Sizes(counted_pairs=-1, small_pairs=-1, explored_exponent=-1.0)
 PAIR = ("a.x < b.x", "a.y != b.y", "ABS(a.y - b.y) <= 0.5", "a.x > b.x OR a.y = b.y", "2 * a.x + b.x > 3", "a.y <= b.x")
 PATTERNS = {
     "SEQ(A+ a[], B b)": (*PAIR, "LAST(a).x >= b.x", "FIRST(a).x < b.x", "a[2].x > b.x", "MAX(a.x) > b.x",
@@ -64,15 +66,16 @@ OPTIONS = {"time": "ts", "type": "type", "event_id": "id"}
 
 
 @st.composite
-def cases(draw: Any) -> Case:
+def cases(draw: Any, arranged: bool = True) -> Case:
     pattern = draw(among(tuple(PATTERNS)))
     where = draw(lists(among(PATTERNS[pattern]), min_size=1, max_size=2, unique=True))
     clauses = " ".join(draw(among(some)) for some in CLAUSES.values())
     kleene = next((name for name in "abc" if f"{name}[]" in pattern), None)
     single = "c" if "g[]" in pattern else next((n for n in "bac" if f" {n}," in pattern or f" {n})" in pattern), "")
     keys = [key for key in KEYS if (kleene or "{0}" not in key) and (single or "{1}" not in key)]
-    order = draw(among(tuple(keys))).format(kleene, single)
-    text = f"PATTERN {pattern} WHERE {' AND '.join(where)} {clauses} ORDER BY {order} {draw(among(LIMITS))}"
+    text = f"PATTERN {pattern} WHERE {' AND '.join(where)} {clauses}"
+    if arranged:
+        text += f" ORDER BY {draw(among(tuple(keys))).format(kleene, single)} {draw(among(LIMITS))}"
     kinds = "ABCD" if " d" in pattern else "ABC" if " c" in pattern else "AB"
     rows = draw(ROWS)
     drawn = [{**row, "id": i, "type": kinds[row["type"] % len(kinds)]} for i, row in enumerate(rows)]
@@ -87,6 +90,51 @@ def cases(draw: Any) -> Case:
 @given(cases())
 def test_the_best_results_are_those_of_the_oracle(case: Case) -> None:
     assert_same(case, sizes=SEARCHED)
+
+
+@examples(400)
+@given(cases(arranged=False))
+def test_counts_are_those_of_the_oracle(case: Case) -> None:
+    assert_same(case, sizes=COUNTED)
+
+
+@pytest.mark.parametrize(
+    ("text", "pivot"),
+    [
+        ("AND(A+ a[], B b) WHERE a.x < b.x", "b"),
+        ("AND(A+ a[], B+ b[]) WHERE a.x < b.x", "a"),
+        ("SEQ(A+ a[], B b, C+ c[]) WHERE a.x < b.x OR a.y = b.y WITHIN 9", "b"),
+        ("SEQ(A+ a[], B b) WHERE a.x < b.x", None),  # one number is remembered, which is sooner done
+        ("AND(A+ a[], B b) WHERE a.x < b.x REPORT maximal", None),
+        ("AND(A+ a[], B b) WHERE a.x < b.x SELECT skip-till-next", None),
+        ("AND(A+ a[], B b) WHERE a.x < b.x HAVING LENGTH > 2", None),
+        ("AND(A+ a[], B b) WHERE a.x < b.x AND SUM(a.x) < 9", None),
+        ("AND(A+ a[], B+ b[]) WHERE ABS(a.x - b.x) < 2", None),
+    ],
+)
+def test_what_is_counted_by_pivots(text: str, pivot: str | None) -> None:
+    rows = [{"ts": 1, "id": 1, "type": "A", "x": 1, "y": 0.0}]
+    plan = detect(Case(trellis.query(f"PATTERN {text}").syntax, rows, OPTIONS, SCHEMA)).plan
+    found = pivots_that_count(plan)
+    assert (found and found.pivot) == pivot
+
+
+@pytest.mark.parametrize("report", ["", "REPORT any"])
+def test_counts_beyond_64_bits(report: str) -> None:
+    """Of `AND(A+, B)` with any number of `A` below: all sets of these, or under `unextendable` those with both ends."""
+    size = 700
+    events = table(size, "AB", np.random.default_rng(5))
+    found = trellis.query(f"PATTERN AND(A+ a[], B b) WHERE a.x < b.x {report}").detect(events, **OPTIONS)
+    rows = events.to_pylist()
+    total = 0
+    for b in (row for row in rows if row["type"] == "B"):
+        below = [row["ts"] for row in rows if row["type"] == "A" and row["x"] < b["x"]]
+        before, behind = sum(ts < b["ts"] for ts in below), sum(ts > b["ts"] for ts in below)
+        if report:
+            total += 2 ** len(below) - 1
+        elif below:
+            total += (2 ** (before - 1) if before else 1) * (2 ** (behind - 1) if behind else 1)
+    assert found.count() == total > 2**128
 
 
 def table(size: int, kinds: str, rng: np.random.Generator) -> pa.Table:

@@ -319,7 +319,7 @@ def begin_pivot(events, machine, asks, programs, case, pivot, code):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def next_turn(events, machine, case, pivot):
-    """Turn to the next results of a pivot, and write their best rests; return whether there are any more."""
+    """Turn to the next results of a pivot, and write what may be put behind them; return whether there are any more."""
     turn = case.turn
     size = turn[SIZE]
     if not events.span:
@@ -336,7 +336,7 @@ def next_turn(events, machine, case, pivot):
             return False
         turn[START], turn[STOP] = start, first_at_least(case.places, start, size, events.until[case.places[start]])
         _turn_to_ends(events, machine, case, start)
-    _fill_rests(events, machine, case)
+    _look_behind(machine, case, turn[START], turn[STOP])
     return True
 
 
@@ -370,11 +370,10 @@ def _look_behind(machine, case, start, stop):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _fill_rests(events, machine, case):
-    """Write what may be put behind events, the best rests, and the best results."""
+def fill_rests(events, machine, case):
+    """Write the best rests of the results of a turn, and the best results."""
     start, stop = case.turn[START], case.turn[STOP]
     states = machine.step.shape[0]
-    _look_behind(machine, case, start, stop)
     case.starts[stop] = NOTHING
     for state in range(states):
         case.rest[stop, state] = NOTHING
@@ -404,5 +403,6 @@ def best_of_pivots(events, machine, asks, programs, case, code, pivots, best):
             return False
         best[i] = NOTHING
         while next_turn(events, machine, case, pivots[i]):
+            fill_rests(events, machine, case)
             best[i] = max(best[i], case.starts[case.turn[START]])
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.jit import njit
-from trellis.kernels.pivots.cases import NOTHING, START, STOP, begin_pivot, may_end, next_turn
+from trellis.kernels.pivots.cases import NOTHING, START, STOP, begin_pivot, fill_rests, may_end, next_turn
 
 VALUE, SOFAR, STATE, PLACE = range(4)  # of a way that is not gone yet: the best it leads to, and where it begins
 BEGIN = -1  # in place of the state before the first event
@@ -129,6 +129,7 @@ def best_values(events, machine, asks, programs, case, code, pivots, best, value
         if not begin_pivot(events, machine, asks, programs, case, pivots[i], code):
             return TROUBLE
         while next_turn(events, machine, case, pivots[i]):
+            fill_rests(events, machine, case)
             if case.starts[case.turn[START]] > NOTHING:
                 number = _best_values(events, machine, case, values, number, ways)
                 if number < 0:
@@ -164,6 +165,7 @@ def paths_of(events, machine, asks, programs, case, code, pivot, theta, exact, m
         if number >= most and case.turn[START] > start:
             break
         start = case.turn[START]
+        fill_rests(events, machine, case)
         if case.starts[start] >= theta:
             if number + most > ends.shape[0]:
                 return NO_ROOM

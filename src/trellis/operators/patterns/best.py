@@ -12,27 +12,25 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
-from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import TooWideForKernels
 from trellis.events.slice import Slice
 from trellis.kernels.best import nodes
-from trellis.kernels.expression.program import COMPARE_COLUMNS
 from trellis.kernels.pivots import search as kernel
-from trellis.kernels.pivots.cases import NOTHING, EventSymbols, PivotCase, best_of_pivots
+from trellis.kernels.pivots.cases import NOTHING, EventSymbols, best_of_pivots
 from trellis.kernels.pivots.ranks import LARGEST, ranks_of
-from trellis.language.bound import BoundQuery, WindowKind
+from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Report, Select
 from trellis.operators.batch import NO_RANK, PathBatch
 from trellis.operators.patterns.end_keys import EndKeys
 from trellis.operators.patterns.paths import BoundVertices
-from trellis.operators.patterns.pivot_automaton import NotPivotal, PivotMachine
-from trellis.operators.patterns.pivots import PivotPlan, is_needed, pivot_plan
+from trellis.operators.patterns.pivot_automaton import NotPivotal
+from trellis.operators.patterns.pivot_events import PivotEvents
 from trellis.operators.patterns.structure import PatternStructure
 from trellis.operators.trends.keys import Flags, OrderWord, make_keys
+from trellis.plan.pivots import is_needed, pivot_plan
 
 Ints = NDArray[np.int64]
 MOST_WANTED = 1 << 12  # results that are searched
-MOST_STEPS = 1 << 31  # of pivots times events
 MOST_WAYS = 1 << 22  # that a search for values leaves for later
 VALUE_BITS = 61
 
@@ -56,13 +54,12 @@ def best_by_pivots(structure: PatternStructure, bound: BoundQuery, per_group: bo
         return None
     if own.select is not Select.ANY or own.report is Report.MAXIMAL:
         return None
-    pivots = pivot_plan(own, plan.automaton, dict(structure.events.columns))
+    pivots = pivot_plan(own, plan.automaton)
     if pivots is None:
         return None
     try:
-        machine = PivotMachine(pivots, plan.automaton, dict(structure.variables.codes), own.report)
-        search = _PivotSearch(structure, machine, pivots, bound)
-        return search.find(wanted, per_group)
+        read = PivotEvents(plan, pivots, structure.events, structure.variables)
+        return _PivotSearch(structure, read, bound).find(wanted, per_group)
     except (NotPivotal, TooWideForKernels, OverflowInCondition):
         return None
 
@@ -80,61 +77,16 @@ class _GroupPivots:
 class _PivotSearch:
     """Searches the best results of a slice."""
 
-    def __init__(self, structure: PatternStructure, machine: PivotMachine, plan: PivotPlan, bound: BoundQuery) -> None:
-        self._structure, self._machine, self._bound, self._asks = structure, machine, bound, machine.asks
-        events, variables = structure.events, structure.variables
-        self._names = [*variables.codes]
-        self._code = variables.codes[plan.pivot]
-        usable = np.stack([variables.usable[name] for name in self._names])
-        if (usable.sum(axis=0) > 1).any():
-            raise NotPivotal  # an event has several variables
-        self._rows = np.flatnonzero(usable.any(axis=0))
-        self._codes = usable[:, self._rows].argmax(axis=0).astype(np.int64)
-        self._code_of = np.full(len(events), -1)
-        self._code_of[self._rows] = self._codes
-        programs = compile_programs(
-            machine.values, lambda _, reference: int(reference.var != plan.pivot), events.columns, len(events)
-        )
-        self._programs, self._instructions = programs.programs, programs.instructions(len(machine.values) - 1)
-        whole, real, there = programs.scratch()
-        self._times = np.append(0, np.cumsum(np.diff(events.ticks[self._rows]) != 0)).astype(np.int64)
-        groups = events.groups
-        self._begin, self._end = (np.searchsorted(self._rows, at) for at in (groups.lo, groups.hi))
-        self._span = structure.plan.bound.window.kind is WindowKind.SPAN
-        self._until = np.searchsorted(self._rows, events.until[self._rows])
-        self._begins = np.ones(len(self._rows), np.bool_) if events.begins is None else events.begins[self._rows]
-        sizes = self._end - self._begin
-        if self._steps() > MOST_STEPS:
-            raise NotPivotal
-        if structure.plan.automaton.concurrent and (np.diff(self._times) == 0).any():
-            raise NotPivotal  # arms may take events of the same time
-        if plan.extreme is not None:
-            self._asks = machine.asks._replace(column=self._column())
-        self._longest = int(sizes.max(initial=0))
+    def __init__(self, structure: PatternStructure, read: PivotEvents, bound: BoundQuery) -> None:
+        self._structure, self._read, self._bound = structure, read, bound
         self._each, self._first, self._last = self._gives()
-        size, states = self._longest + 1, len(machine.tables.step)
-        self._case = PivotCase(
-            places=np.empty(size, np.int64), symbols=np.empty(size, np.int64), later=np.empty(size, np.int64),
-            before=np.empty(size, np.int64), behind=np.empty(size, np.int64), rest=np.empty((size, states), np.int64),
-            starts=np.empty(size, np.int64), counts=np.empty((size, states), np.uint64),
-            latest=np.empty((size, len(machine.tables.every)), np.int64), turn=np.zeros(5, np.int64),
-            chosen=np.zeros(2, np.int64), whole=whole, real=real, there=there,
-        )  # fmt: skip
-
-    def _steps(self) -> float:
-        """Return about how many events are looked at for each pivot, and under a span for each first event as well."""
-        pivots = np.append(0, np.cumsum(self._codes == self._code)).astype(np.float64)
-        if self._span:
-            reach = (self._until - np.arange(len(self._until))).astype(np.float64)
-            return float((reach * (pivots[self._until] - pivots[:-1])).sum())
-        return float(((self._end - self._begin) * (pivots[self._end] - pivots[self._begin])).sum())
 
     # --- Values
 
     def _gives(self) -> tuple[Ints, Ints, Ints]:
         """Return the value that each event adds to a result, and those that it adds as the first and the last one."""
-        structure, rows = self._structure, self._rows
-        vertices, automaton = BoundVertices(rows, self._codes), structure.plan.automaton
+        structure, rows = self._structure, self._read.rows
+        vertices, automaton = BoundVertices(rows, self._read.codes), structure.plan.automaton
         ends = {one.state for one in automaton.accepting}
         outer = (
             {t.variable for t in automaton.transitions if t.source == 0},
@@ -145,7 +97,8 @@ class _PivotSearch:
         if orderings is None:
             raise NotPivotal
         every = np.ones(len(rows), np.bool_)
-        keys = make_keys(orderings, _columns_alone(structure.events, translated.columns, rows), every, self._longest)
+        vertices_alone = _columns_alone(structure.events, translated.columns, rows)
+        keys = make_keys(orderings, vertices_alone, every, self._read.longest)
         if keys is None or keys.closed:
             raise NotPivotal
         words = [word for word in keys.words if word.flag is None or not self._is_met(keys.flags[word.flag])]
@@ -156,18 +109,18 @@ class _PivotSearch:
     def _is_met(self, flag: Flags) -> bool:
         """Return whether each result has an event with a flag: all those of some variable have it that each has."""
         automaton = self._structure.plan.automaton
-        met = (name for code, name in enumerate(self._names) if flag[self._codes == code].all())
+        met = (name for code, name in enumerate(self._read.names) if flag[self._read.codes == code].all())
         return any(is_needed(automaton, name) for name in met)
 
     def _packed(self, words: list[OrderWord]) -> tuple[Ints, Ints, Ints]:
         """Return words as one number, the most important ones in its highest bits."""
-        size = len(self._rows)
+        size = len(self._read.rows)
         parts = [np.zeros(size, object) for _ in range(3)]
         bits, scale = 0, 1
         for word in reversed(words):
             given = [np.zeros(size, np.int64) if one is None else one for one in (word.each, word.first, word.last)]
             most = [int(np.abs(one).max(initial=0)) for one in given]
-            bound = most[0] * self._longest + most[1] + most[2]
+            bound = most[0] * self._read.longest + most[1] + most[2]
             for part, one in zip(parts, given, strict=True):
                 part += one.astype(object) * (word.sign * scale)
             scale *= 2 * bound + 1
@@ -190,51 +143,14 @@ class _PivotSearch:
 
     def _groups(self) -> Iterator[_GroupPivots]:
         """Yield the groups with the best value of each pivot that has results, the best first."""
-        for number, (lo, hi) in enumerate(zip(self._begin.tolist(), self._end.tolist(), strict=True)):
-            here = slice(lo, hi)
-            rows, times = self._rows[here], self._times[here]
-            events = EventSymbols(
-                rows, self._codes[here], times, self._each[here], self._first[here], self._last[here],
-                self._until[here] - lo, self._begins[here], self._easiest(rows, times, False),
-                self._easiest(rows, times, True), self._span,
-            )  # fmt: skip
-            pivots = np.flatnonzero(events.codes == self._code)
+        for number in range(len(self._structure.events.groups)):
+            events, pivots = self._read.symbols(number, self._each, self._first, self._last)
             best = np.empty(len(pivots), np.int64)
-            if not best_of_pivots(events, *self._given, self._code, pivots, best):
+            if not best_of_pivots(events, *self._read.given, pivots, best):
                 raise NotPivotal
             order = np.argsort(-best, kind="stable")
             order = order[: np.count_nonzero(best > NOTHING)]
             yield _GroupPivots(number, events, pivots[order], best[order])
-
-    def _column(self) -> int:
-        """Return the row of codes by which an extreme pivot is the most extreme of its variable's events."""
-        if self._span and self._asks.blocks:
-            raise NotPivotal
-        first, *more = self._instructions.tolist()
-        if more or first[0] != COMPARE_COLUMNS:
-            raise NotPivotal
-        return int(first[2])
-
-    def _easiest(self, rows: Ints, times: Ints, backward: bool) -> Ints:
-        """Return for each event of a group the one that is most easily put to results, of those at earlier times."""
-        found = np.full(len(rows), -1)
-        if not self._asks.blocks:
-            return found
-        if backward:
-            reverse = self._easiest(rows[::-1], -times[::-1], False)[::-1]
-            return np.where(reverse < 0, -1, len(rows) - 1 - reverse)
-        column, codes = self._asks.column, self._programs.ints
-        own = np.flatnonzero((self._code_of[rows] == self._code) & self._programs.there[column, rows])
-        values = codes[column, rows[own]] * (-1 if self._asks.turned else 1)
-        least = np.minimum.accumulate(values)
-        which = own[np.maximum.accumulate(np.where(values == least, np.arange(len(own)), 0))] if len(own) else own
-        before = np.searchsorted(times[own], times, side="left") - 1
-        found[before >= 0] = which[before[before >= 0]]
-        return found
-
-    @property
-    def _given(self) -> tuple[Any, ...]:
-        return self._machine.tables, self._asks, self._programs, self._case
 
     def _best(self, groups: list[_GroupPivots], wanted: int) -> list[tuple[_GroupPivots, list[list[int]]]]:
         """Return the best results of some groups together: of each its paths, in their order."""
@@ -244,7 +160,7 @@ class _PivotSearch:
             one = waiting[0]
             kept = values.copy()
             answer = kernel.best_values(
-                one.events, *self._given, self._code, one.pivots, one.best, values, number, ways
+                one.events, *self._read.given, one.pivots, one.best, values, number, ways
             )  # fmt: skip
             if answer == kernel.NO_ROOM and len(ways) < MOST_WAYS:
                 values, ways = kept, np.empty((4 * len(ways), 4), np.int64)
@@ -271,14 +187,14 @@ class _PivotSearch:
     def _paths(self, one: _GroupPivots, theta: int, exact: bool, most: int) -> list[list[int]]:
         """Return the first paths of a group whose values are `theta`, or without `exact` at least that, in order."""
         found: list[list[int]] = []
-        stack, room, rows = np.empty((self._longest + 1, 4), np.int64), 2 * self._longest + 16, most
+        stack, room, rows = np.empty((self._read.longest + 1, 4), np.int64), 2 * self._read.longest + 16, most
         for pivot in one.pivots[one.best >= theta].tolist():
             number = kernel.NO_ROOM
             worst = np.array(found[-1] if len(found) == most else [], np.int64)
             while number == kernel.NO_ROOM:
                 paths, ends = np.empty(room, np.int64), np.empty(rows, np.int64)
                 number = kernel.paths_of(
-                    one.events, *self._given, self._code, pivot, theta, exact, most, worst, paths, ends, stack
+                    one.events, *self._read.given, pivot, theta, exact, most, worst, paths, ends, stack
                 )  # fmt: skip
                 if number == kernel.NO_ROOM:
                     room, rows = 2 * room, 2 * rows
@@ -295,7 +211,7 @@ class _PivotSearch:
         ends = np.cumsum([len(path) for path in paths])
         events = np.array([*chain.from_iterable(paths)], np.int64)
         ranks = np.zeros(len(paths), np.uint64)
-        given = one.events, *self._given, self._code, one.pivots
+        given = one.events, *self._read.given, one.pivots
         if not ranks_of(*given, events, ends, ranks):
             raise NotPivotal
         numbers = np.where(ranks > LARGEST, np.uint64(0), ranks).astype(np.int64)
@@ -303,7 +219,8 @@ class _PivotSearch:
         codes = one.events.codes[events]
         if self._structure.plan.automaton.grouped:  # they tell how many iterations begin, too
             each = np.split(codes, ends[:-1])
-            codes = np.concatenate([self._machine.codes_of([self._names[code] for code in own]) for own in each])
+            machine, names = self._read.machine, self._read.names
+            codes = np.concatenate([machine.codes_of([names[code] for code in own]) for own in each])
         return PathBatch.of_ends(one.events.rows[events].astype(np.int32), ends, labels, codes)
 
 

@@ -317,6 +317,8 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         if structure.on_paths is not None:
             vertices, edges = structure.on_paths
             return {"vertices": f"{vertices:,} on results, with {edges:,} edges, in all windows and partitions"}
+        if structure.pivot_counts is not None:
+            return {"vertices": "none: the events around each pivot are read"}
         if most := structure.explored.vertices:
             return {"vertices": f"{most:,} matches so far in the largest window and partition"}
         return {"vertices": "those of indexes for each first event, without edges"}

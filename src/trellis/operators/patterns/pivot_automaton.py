@@ -19,8 +19,8 @@ from trellis.language.bound import Column, Operation, Value
 from trellis.language.bound import with_columns as put_columns
 from trellis.language.syntax import Report, Which
 from trellis.operators.batch import LEVEL
-from trellis.operators.patterns.pivots import MET, PivotPlan
 from trellis.plan.automaton import Automaton
+from trellis.plan.pivots import MET, PivotPlan
 
 MOST_STATES, MOST_SETS, MOST_SYMBOLS, MOST_PAIRS = 60, 64, 64, 1 << 10
 

@@ -13,6 +13,7 @@ from trellis.operators.patterns.absent import make_variables
 from trellis.operators.patterns.bounded import sums_fit
 from trellis.operators.patterns.indexed import IndexedPositions, index_positions, is_in_order
 from trellis.operators.patterns.parts import GroupParts
+from trellis.operators.patterns.pivot_counts import counts_by_pivots
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.carried import counts_alone
@@ -66,6 +67,11 @@ class PatternStructure(GroupParts):
         return None if plan is None else PatternStructure(plan, read_backwards(self.events), self.threads)
 
     @cached_property
+    def pivot_counts(self) -> list[int] | None:
+        """The counts, where they are those of each event that all conditions compare with, added up."""
+        return counts_by_pivots(self.plan, self.events, self.variables)
+
+    @cached_property
     def _pairs(self) -> int:
         """The number of pairs of events in all graphs."""
         return self.events.pairs_between(0, len(self.events), each_start=True)
@@ -77,6 +83,8 @@ class PatternStructure(GroupParts):
             return self._counted_on_paths()
         if self.indexed is not None:
             return self.indexed.operator.counts
+        if self.pivot_counts is not None:
+            return self.pivot_counts
         if self._mirror is not None:
             return self._mirror.counts[::-1]
         positions = self.plan.positions

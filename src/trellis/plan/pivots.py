@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from numpy.typing import NDArray
-
 from trellis.language.bound import BoundQuery, Column, Condition, ConditionKind, Operation, Value, columns_of
 from trellis.language.bound import with_columns as put_columns
-from trellis.language.syntax import Which
+from trellis.language.once import once
+from trellis.language.syntax import Report, Select, Which
+from trellis.plan import spec as o
 from trellis.plan.automaton import Automaton
 from trellis.plan.cuts import extreme_of
+from trellis.plan.mirror import exponent_of, mirrored
+from trellis.plan.plan import Plan
 
-Ints = NDArray[np.int64]
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
 UNBOUND, UNMET, MET = range(3)  # what the events of a variable so far have told
 
@@ -30,13 +28,15 @@ UNBOUND, UNMET, MET = range(3)  # what the events of a variable so far have told
 class PivotCondition:
     """A condition on the pivot and an event of one other variable: of which of its events it is asked.
 
-    `which` is EACH, FIRST, LAST, NTH (`nth`), or WHOLE: of some one.
+    `which` is EACH, FIRST, LAST, NTH (`nth`), or WHOLE: of some one. It says what the condition of the query says where
+    no event lacks a value of the attributes `present`.
     """
 
     variable: str
     value: Value
     which: Which
     nth: int = 0
+    present: frozenset[str] = frozenset()
 
     @property
     def is_of_each(self) -> bool:
@@ -66,12 +66,14 @@ class PivotPlan:
     """The pivot of a pattern, and its conditions.
 
     It is the one event of its variable; or with `extreme`, of a repeated variable, the one that decides for all of them
-    where each is compared with each event of another: the first of those with that value.
+    where each is compared with each event of another: the first of those with that value. It is so only where no event
+    lacks a value of the attributes `present`.
     """
 
     pivot: str
     conditions: tuple[PivotCondition, ...]
     extreme: Extreme | None = None
+    present: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -85,8 +87,8 @@ class Extreme:
 # --- Conditions -------------------------------------------------------------------------------------------------
 
 
-def pivot_plan(bound: BoundQuery, automaton: Automaton, columns: dict[str, pa.Array]) -> PivotPlan | None:
-    """Return the pivot of a query over columns of events; None where it has none."""
+def pivot_plan(bound: BoundQuery, automaton: Automaton) -> PivotPlan | None:
+    """Return the pivot of a query; None where it has none."""
     asked = [c for c in bound.conditions if c.kind is not ConditionKind.CONSTANT]
     if not asked or automaton.worded or automaton.composite or not automaton.complete:
         return None
@@ -103,9 +105,10 @@ def pivot_plan(bound: BoundQuery, automaton: Automaton, columns: dict[str, pa.Ar
             or not is_needed(automaton, name)
         ):
             continue
-        found = [_condition(c, name, several, grouped, columns) for c in asked]
+        found = [_condition(c, name, several, grouped) for c in asked]
         if None not in found:
-            return PivotPlan(name, tuple(one for one in found if one is not None))
+            conditions = tuple(one for one in found if one is not None)
+            return PivotPlan(name, conditions, present=frozenset().union(*(one.present for one in conditions)))
     return _extreme_plan(asked, automaton, grouped) if len(asked) == 1 else None
 
 
@@ -147,9 +150,7 @@ def is_needed(automaton: Automaton, name: str) -> bool:
     return not any(one.state in seen for one in automaton.accepting)
 
 
-def _condition(
-    condition: Condition, pivot: str, several: set[str], grouped: set[str], columns: dict[str, pa.Array]
-) -> PivotCondition | None:
+def _condition(condition: Condition, pivot: str, several: set[str], grouped: set[str]) -> PivotCondition | None:
     """Return a condition as one on the pivot and an event of another variable, if it is."""
     named = [*columns_of(condition.value)]
     others = {(c.var, c.which, c.nth, c.function) for c in named if c.var != pivot}
@@ -161,7 +162,7 @@ def _condition(
     ((variable, which, nth, function),) = others
     value = put_columns(condition.value, lambda c: replace(c, which=Which.EACH, nth=None, function=""))
     if function:
-        return _of_extreme(condition.value, value, variable, function, variable in grouped, columns)
+        return _of_extreme(condition.value, value, variable, function, variable in grouped)
     if variable not in several:
         return None if which is Which.NTH else PivotCondition(variable, value, Which.EACH)
     if which is Which.EACH:
@@ -183,9 +184,7 @@ def _is_bare(value: Value, variable: str) -> bool:
     )
 
 
-def _of_extreme(
-    whole: Value, value: Value, variable: str, function: str, is_grouped: bool, columns: dict[str, pa.Array]
-) -> PivotCondition | None:
+def _of_extreme(whole: Value, value: Value, variable: str, function: str, is_grouped: bool) -> PivotCondition | None:
     """Return a comparison with a greatest or least value: some event meets it, or all do if all have a value."""
     if function not in ("MIN", "MAX") or is_grouped or not _is_bare(whole, variable):
         return None
@@ -200,6 +199,34 @@ def _of_extreme(
         return None
     if above == (function == "MAX"):
         return PivotCondition(variable, value, Which.WHOLE)
-    values = columns[column.name]
-    missing = values.null_count or (pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py())
-    return None if missing else PivotCondition(variable, value, Which.EACH)
+    return PivotCondition(variable, value, Which.EACH, present=frozenset([column.name]))
+
+
+# --- Counting ---------------------------------------------------------------------------------------------------
+
+
+@once
+def pivots_that_count(plan: Plan) -> PivotPlan | None:
+    """Return the pivot by which results are counted, where matches so far would be told apart by more; else None."""
+    bound = plan.bound
+    if plan.operator.name != o.PATTERNS or plan.operator.method == o.INDEX:
+        return None
+    if bound.select is not Select.ANY or bound.report is Report.MAXIMAL or bound.after_match is not None:
+        return None
+    if bound.having or bound.filters:
+        return None
+    if min(exponent_of(one) for one in (plan, mirrored(plan)) if one) <= plan.sizes.explored_exponent:
+        return None
+    return pivot_plan(bound, plan.automaton)
+
+
+def pivot_texts(plan: Plan) -> dict[str, str]:
+    """Say how results are counted that have a pivot."""
+    pivots = pivots_that_count(plan)
+    if pivots is None:
+        return {}
+    one = pivots.pivot if pivots.extreme is None else f"greatest or least {pivots.pivot}"
+    return {
+        "pivots": f"counted for each {one} by itself, since all conditions are then of one event: time in the order of "
+        f"the pairs of {pivots.pivot} and other events"
+    }

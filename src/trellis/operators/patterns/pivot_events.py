@@ -1,0 +1,130 @@
+"""The events of a slice as results with a pivot read them: which variable each has, and room for those of one pivot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from trellis.events.columns.program import compile_programs
+from trellis.events.slice import Slice
+from trellis.kernels.expression.program import COMPARE_COLUMNS
+from trellis.kernels.pivots.cases import EventSymbols, PivotCase
+from trellis.language.bound import WindowKind
+from trellis.operators.patterns.pivot_automaton import NotPivotal, PivotMachine
+from trellis.operators.patterns.variables import Variables
+from trellis.plan.pivots import PivotPlan
+from trellis.plan.plan import Plan
+
+Ints = NDArray[np.int64]
+MOST_STEPS = 1 << 31  # of pivots times events
+
+
+class PivotEvents:
+    """The events of a slice that have a variable.
+
+    Raises
+    ------
+    NotPivotal
+        If an event has several variables, attributes lack values that they must have, or there are too many events.
+    """
+
+    def __init__(self, plan: Plan, pivots: PivotPlan, events: Slice, variables: Variables) -> None:
+        if any(_lacks_values(events.columns[name]) for name in pivots.present):
+            raise NotPivotal
+        self.names = [*variables.codes]
+        self.code = variables.codes[pivots.pivot]
+        usable = np.stack([variables.usable[name] for name in self.names])
+        if (usable.sum(axis=0) > 1).any():
+            raise NotPivotal
+        self.rows = np.flatnonzero(usable.any(axis=0))
+        self.codes = usable[:, self.rows].argmax(axis=0).astype(np.int64)
+        self.times = np.append(0, np.cumsum(np.diff(events.ticks[self.rows]) != 0)).astype(np.int64)
+        self.begin, self.end = (np.searchsorted(self.rows, at) for at in (events.groups.lo, events.groups.hi))
+        self.span = plan.bound.window.kind is WindowKind.SPAN
+        self._until = np.searchsorted(self.rows, events.until[self.rows])
+        self._begins = np.ones(len(self.rows), np.bool_) if events.begins is None else events.begins[self.rows]
+        self.longest = int((self.end - self.begin).max(initial=0))
+        if self._steps() > MOST_STEPS:
+            raise NotPivotal
+        if plan.automaton.concurrent and (np.diff(self.times) == 0).any():
+            raise NotPivotal  # arms may take events of the same time
+        machine = PivotMachine(pivots, plan.automaton, dict(variables.codes), plan.bound.report)
+        programs = compile_programs(
+            machine.values, lambda _, reference: int(reference.var != pivots.pivot), events.columns, len(events)
+        )
+        self.machine, self.asks, self._programs = machine, machine.asks, programs.programs
+        if pivots.extreme is not None:
+            self.asks = self.asks._replace(column=self._column(programs.instructions(len(machine.values) - 1)))
+        self._code_of = np.full(len(events), -1)
+        self._code_of[self.rows] = self.codes
+        whole, real, there = programs.scratch()
+        size, self.states = self.longest + 1, len(machine.tables.step)
+        self._case = PivotCase(
+            places=np.empty(size, np.int64), symbols=np.empty(size, np.int64), later=np.empty(size, np.int64),
+            before=np.empty(size, np.int64), behind=np.empty(size, np.int64), starts=np.empty(size, np.int64),
+            rest=np.empty((size, self.states), np.int64), counts=np.empty((size, self.states), np.uint64),
+            latest=np.empty((size, len(machine.tables.every)), np.int64), turn=np.zeros(5, np.int64),
+            chosen=np.zeros(2, np.int64), whole=whole, real=real, there=there,
+        )  # fmt: skip
+
+    def _steps(self) -> float:
+        """Return about how many events are looked at for each pivot, and under a span for each first event as well."""
+        pivots = np.append(0, np.cumsum(self.codes == self.code)).astype(np.float64)
+        if self.span:
+            reach = (self._until - np.arange(len(self._until))).astype(np.float64)
+            return float((reach * (pivots[self._until] - pivots[:-1])).sum())
+        return float(((self.end - self.begin) * (pivots[self.end] - pivots[self.begin])).sum())
+
+    def _column(self, instructions: Any) -> int:
+        """Return the row of codes by which an extreme pivot is the most extreme of its variable's events."""
+        if self.span and self.asks.blocks:
+            raise NotPivotal
+        first, *more = instructions.tolist()
+        if more or first[0] != COMPARE_COLUMNS:
+            raise NotPivotal
+        return int(first[2])
+
+    @property
+    def given(self) -> tuple[Any, ...]:
+        """The arguments of kernels behind the events of a group."""
+        return self.machine.tables, self.asks, self._programs, self._case, self.code
+
+    def symbols(self, group: int, each: Ints, first: Ints, last: Ints) -> tuple[EventSymbols, Ints]:
+        """Return the events of a group, with what each gives to the value of a result and gives as its first and last.
+
+        The second are the events that may be pivots.
+        """
+        lo, hi = int(self.begin[group]), int(self.end[group])
+        here = slice(lo, hi)
+        rows, times = self.rows[here], self.times[here]
+        symbols = EventSymbols(
+            rows, self.codes[here], times, each[here], first[here], last[here], self._until[here] - lo,
+            self._begins[here], self._easiest(rows, times, False), self._easiest(rows, times, True), self.span,
+        )  # fmt: skip
+        return symbols, np.flatnonzero(symbols.codes == self.code)
+
+    def _easiest(self, rows: Ints, times: Ints, backward: bool) -> Ints:
+        """Return for each event of a group the one that is most easily put to results, of those at earlier times."""
+        found = np.full(len(rows), -1)
+        if not self.asks.blocks:
+            return found
+        if backward:
+            reverse = self._easiest(rows[::-1], -times[::-1], False)[::-1]
+            return np.where(reverse < 0, -1, len(rows) - 1 - reverse)
+        column, codes = self.asks.column, self._programs.ints
+        own = np.flatnonzero((self._code_of[rows] == self.code) & self._programs.there[column, rows])
+        values = codes[column, rows[own]] * (-1 if self.asks.turned else 1)
+        least = np.minimum.accumulate(values)
+        which = own[np.maximum.accumulate(np.where(values == least, np.arange(len(own)), 0))] if len(own) else own
+        before = np.searchsorted(times[own], times, side="left") - 1
+        found[before >= 0] = which[before[before >= 0]]
+        return found
+
+
+def _lacks_values(values: pa.Array) -> bool:
+    """Return whether some event has NULL or NaN."""
+    return bool(values.null_count or (pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()))
