@@ -61,6 +61,16 @@ def test_work_that_grows_by_a_power_of_the_events_around(
         assert told.seconds == pytest.approx(exact)
 
 
+@examples(30)
+@given(power=st.sampled_from((0, 1, 2)), begin=st.integers(0, 9_000), seed=st.integers(0, 99))
+def test_work_where_events_lie_closer_together_for_a_while(power: int, begin: int, seed: int) -> None:
+    events = slice_of([10_000])
+    near = np.where(np.abs(np.arange(10_000) - begin) < 500, 900, np.random.default_rng(seed).integers(1, 9, 10_000))
+    events = replace(events, until=np.minimum.accumulate((np.arange(10_000) + near)[::-1])[::-1])
+    exact = work(events, power)
+    assert exact / 10 <= max(cost_of(events, True, lambda some: Try(work(some, power))).seconds, 1e-3) <= 10 * exact
+
+
 def test_no_more_is_tried_where_that_would_take_long_or_is_refused() -> None:
     tried = []
 

@@ -9,8 +9,9 @@ from math import inf, log2
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from trellis.events.slice import Groups, Slice, first_of_time
+from trellis.events.slice import Groups, Ints, Slice, first_of_time
 from trellis.memory import limit_text
 from trellis.operators.contract import Explored
 from trellis.plan.plan import Plan
@@ -87,9 +88,9 @@ def cost_of(events: Slice, in_spans: bool, attempt: Attempt) -> Cost:
     """Return the cost of counting in all events.
 
     A few events are tried, then twice as many, as long as that is quick: those of the largest group from its first one
-    on, and then those of other groups, too. So how the work for an event grows with the events around it tells how it
-    goes on; in spans these are made as much shorter as there are fewer events. Where exact numbers grow with the
-    events, so do the passes over them, which few events do not show yet.
+    on, in spans from where most events are in reach, and then those of other groups, too. So how the work for an event
+    grows with the events around it tells how it goes on; in spans these are made as much shorter as there are fewer
+    events. Where exact numbers grow with the events, so do the passes over them, which few events do not show yet.
 
     Parameters
     ----------
@@ -165,16 +166,17 @@ def _growth(tried: list[tuple[float, int, Try]], of: Callable[[Try], float], unk
 
 
 class Sample:
-    """The first events of the largest group, and then others beside it."""
+    """Events of the largest group, in spans from where they lie closest together, and then other groups beside it."""
 
     def __init__(self, events: Slice, in_spans: bool) -> None:
         self._events = events
         self._sizes = (events.groups.hi - events.groups.lo).astype(np.float64)
         self._first = int(np.argmax(self._sizes))
         self._ends = np.cumsum(self._sizes)
-        begin, end = events.groups.lo[self._first], events.groups.hi[self._first]
-        reach = (events.until - np.arange(len(events)))[begin:end].mean()
-        self._reach = float(reach) if in_spans and 2.5 * reach < end - begin else None
+        begin, end = int(events.groups.lo[self._first]), int(events.groups.hi[self._first])
+        reaches = (events.until - np.arange(len(events))).astype(np.float64)
+        self._densest = begin + int(np.argmax(reaches[begin:end]))
+        self._reaches = reaches if in_spans and 2.5 * reaches[begin:end].mean() < end - begin else None
 
     @property
     def all(self) -> int:
@@ -183,14 +185,14 @@ class Sample:
 
     def around(self, number: int) -> float:
         """Return how many events are in the reach of one, among so many events: those of its group, or of its span."""
-        if self._reach is None:
+        if self._reaches is None:
             return float(min(number, self._sizes[self._first]))
-        return self._reach if number == self.all else min(self._reach, max(number / AROUND, 1.0))
+        return float(self._near(number).mean())
 
     def share(self, number: int, power: float) -> float:
         """Return how much so many events take of what all do, if each takes some power of the events around it."""
-        if self._reach is not None:
-            return number / self.all * (self.around(number) / self._reach) ** power
+        if self._reaches is not None:
+            return float((self._near(number) ** power).sum() / (self._reaches**power).sum())
         first, last = self._groups(number)
         tried = np.minimum(self._sizes[first:last], number)
         return float((tried ** (power + 1)).sum() / (self._sizes ** (power + 1)).sum())
@@ -198,8 +200,21 @@ class Sample:
     def times(self, number: int, power: float) -> float:
         """Return how many times as much the largest group takes as it does among so many events."""
         size = float(self._sizes[self._first])
-        near = self._reach or size
-        return size / min(number, size) * (near / self.around(number)) ** power
+        if self._reaches is None:
+            return size / min(number, size) * (size / self.around(number)) ** power
+        lo, hi = self._events.groups.lo[self._first], self._events.groups.hi[self._first]
+        tried = (self._near(number) ** power).sum() * min(1.0, size / number)
+        return max(1.0, float((self._reaches[lo:hi] ** power).sum() / tried))
+
+    def _longest(self, number: int) -> float:
+        """Return how many events a span may have among so many."""
+        return np.inf if number == self.all else max(number // AROUND, 1)
+
+    def _near(self, number: int) -> NDArray[np.float64]:
+        """Return how many events are in the reach of each of so many, in spans that are made shorter."""
+        assert self._reaches is not None
+        lo, hi = self._borders(number)
+        return np.minimum(self._reaches[lo.min() : hi.max()], self._longest(number))
 
     def _groups(self, number: int) -> tuple[int, int]:
         """Return which groups have so many events: the largest, those behind it, and then those before it."""
@@ -211,17 +226,24 @@ class Sample:
             first = max(int(np.searchsorted(self._ends, before - missing, side="right")), 0)
         return first, last
 
+    def _borders(self, number: int) -> tuple[Ints, Ints]:
+        """Return where the events lie that are tried of each group."""
+        first, last = self._groups(number)
+        lo, hi = self._events.groups.lo[first:last], self._events.groups.hi[first:last]
+        if last == first + 1:
+            if self._reaches is not None:
+                lo = np.maximum(np.minimum(self._densest, hi - number), lo)
+            hi = np.minimum(hi, lo + number)
+        return lo, hi
+
     def part(self, number: int) -> Slice:
         """Return so many events, or up to a group more, as a slice of their own."""
         first, last = self._groups(number)
-        groups = self._events.groups
-        lo, hi = groups.lo[first:last], groups.hi[first:last]
-        if last == first + 1:
-            hi = np.minimum(hi, lo + number)
-        part = _part(self._events, Groups(lo, hi, groups.number[first:last]))
-        if self._reach is None or self.around(number) == self._reach:
+        lo, hi = self._borders(number)
+        part = _part(self._events, Groups(lo, hi, self._events.groups.number[first:last]))
+        if self._reaches is None or number == self.all:
             return part
-        near = first_of_time(part.later) + max(int(self.around(number)), 1)
+        near = first_of_time(part.later) + int(self._longest(number))
         return replace(part, until=part.later[np.minimum(near, part.until) - 1])
 
 
