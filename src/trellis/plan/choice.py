@@ -24,7 +24,7 @@ from trellis.plan.papers import NAMED
 from trellis.plan.plan import Plan, is_one_kleene, read_columns
 from trellis.plan.positions import position_graph
 from trellis.plan.registers import check_so_far
-from trellis.plan.rewrites import with_bounds, with_neighbours
+from trellis.plan.rewrites import with_bounds, with_equal_neighbours, with_neighbours
 from trellis.plan.sequence import depth_of_walk, fixed_sequence, sequence_texts
 from trellis.plan.settings import AlgorithmSettings
 from trellis.plan.spec import AUTO, OperatorSpec
@@ -54,7 +54,7 @@ def make_plan(bound: BoundQuery, algorithm: str = AUTO, settings: AlgorithmSetti
     UsageError
         If the algorithm is not for such a query.
     """
-    bound = with_neighbours(with_bounds(bound))
+    bound = with_equal_neighbours(with_neighbours(with_bounds(bound)))
     by_kind = {kind: tuple(c for c in bound.conditions if c.kind is kind) for kind in ConditionKind}
     constant, adjacent = by_kind[ConditionKind.CONSTANT], by_kind[ConditionKind.ADJACENT]
     other = by_kind[ConditionKind.ACROSS] + by_kind[ConditionKind.REST]

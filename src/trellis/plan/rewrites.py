@@ -3,14 +3,16 @@
 Conditions that bound how many events a variable takes, `COUNT(v[..i]) <= 5` or `COUNT(v) >= 3`, become bounds of its
 quantifier: the automaton counts these; as a condition they would be a register, asked of every event.
 
-Events that must be equal to the first of their variable, `a[i].x = FIRST(a).x`, are equal to the one before. Either
-says the same of every step, since equality is transitive; but the first event is a register, and the one before is
-where a step comes from.
+Events that must be equal to the first of their variable, `a[i].x = FIRST(a).x`, are equal to the one before, and so are
+those of neighbouring variables of a SEQ that must be equal to one another, `b.x = a.x AND c.x = a.x`. Either says the
+same of every step, since equality is transitive; but another event than the one before is a register, and the one
+before is where a step comes from.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import cast
 
 from trellis.language import syntax as s
@@ -109,7 +111,9 @@ def with_neighbours(bound: BoundQuery) -> BoundQuery:
 def _equality(kind: ConditionKind, left: Column, right: Column, written: Condition) -> Condition:
     sides = (s.Attribute(column.var, column.name, column.which) for column in (left, right))
     text = condition_text(s.Comparison("=", *sides))
-    return Condition(kind, written.variables, Operation("=", (left, right), source=text), text, written)
+    return Condition(
+        kind, tuple(dict.fromkeys((right.var, left.var))), Operation("=", (left, right), source=text), text, written
+    )
 
 
 def _equal_to_first(condition: Condition) -> Column | None:
@@ -123,3 +127,80 @@ def _equal_to_first(condition: Condition) -> Column | None:
             if other in (first, also_first):
                 return one
     return None
+
+
+def with_equal_neighbours(bound: BoundQuery) -> BoundQuery:
+    """Return a query in which events of neighbouring variables that must be equal are compared with the one before.
+
+    That is where a repeated variable is among them: single ones are joined, which needs all that is asked of them.
+    """
+    order = _neighbours(bound)
+    equal = [c for c in bound.conditions if len({*_equal_columns(c)} & order.keys()) == 2]
+    kept, made = list(bound.conditions), list[Condition]()
+    for members in _classes(equal, order):
+        own = [c for c in equal if {*_equal_columns(c).values()} <= {*members}]
+        pairs = {frozenset(_equal_columns(c)): c for c in own}
+        steps = [(u, v) for u, v in pairwise(members) if frozenset((u.var, v.var)) not in pairs]
+        far = [c for c in own if abs(order[c.variables[0]][0] - order[c.variables[1]][0]) > 1][: len(steps)]
+        made += [_equality(ConditionKind.ACROSS, v, u, c) for (u, v), c in zip(steps, far, strict=True)]
+        for one in members:
+            if order[one.var][1]:
+                before, here = (replace(one, which=which) for which in (s.Which.EARLIER, s.Which.LATER))
+                written = next(c for c in own if one.var in c.variables)
+                made.append(_equality(ConditionKind.ADJACENT, here, before, written))
+        kept = [c for c in kept if c not in far]
+    return replace(bound, conditions=(*kept, *made)) if made else bound
+
+
+def _neighbours(bound: BoundQuery) -> dict[str, tuple[int, bool]]:
+    """Return the place in the SEQ of each variable that every match binds and that selects as the query does.
+
+    With it comes whether the variable is repeated.
+    """
+    pattern = bound.pattern
+    if not isinstance(pattern, s.Seq) or bound.select is not s.Select.ANY:
+        return {}
+    parts = [part for part in pattern.parts if not isinstance(part, s.Absent)]
+    found = {}
+    for place, part in enumerate(parts):
+        if isinstance(part, s.Single) and not part.optional:
+            found[part.var] = place, False
+        if isinstance(part, s.Kleene) and part.least and not (part.policy or part.greedy or part.until):
+            found[part.var] = place, part.most != 1
+    return found
+
+
+def _equal_columns(condition: Condition) -> dict[str, Column]:
+    """Return the attributes of every event of two variables that a condition says are equal, by variable."""
+    value = condition.value
+    if condition.kind is not ConditionKind.ACROSS or not isinstance(value, Operation) or value.function != "=":
+        return {}
+    sides = [
+        side for side in value.arguments
+        if isinstance(side, Column) and side.which is s.Which.EACH and not side.function and side.at is None
+    ]  # fmt: skip
+    found = {side.var: side for side in sides}
+    return found if len(found) == 2 and sides[0].type == sides[1].type else {}
+
+
+def _classes(equal: list[Condition], order: dict[str, tuple[int, bool]]) -> list[list[Column]]:
+    """Return attributes of neighbouring variables that must be equal, one of a repeated variable among them."""
+    classes: list[dict[str, Column]] = []
+    for condition in equal:
+        joined = _equal_columns(condition)
+        apart = []
+        for one in classes:
+            if any(one.get(var) == column for var, column in joined.items()):
+                if any(one.get(var, column) != column for var, column in joined.items()):
+                    return []  # two attributes of one variable are equal as well
+                joined = one | joined
+            else:
+                apart.append(one)
+        classes = [*apart, joined]
+    found = []
+    for one in classes:
+        members = sorted(one.values(), key=lambda column: order[column.var][0])
+        places = [order[column.var][0] for column in members]
+        if places[-1] - places[0] == len(places) - 1 and any(order[column.var][1] for column in members):
+            found.append(members)
+    return found

@@ -21,7 +21,7 @@ def counts_by_pivots(plan: Plan, events: Slice, variables: Variables) -> list[in
     if pivots is None:
         return None
     try:
-        read = PivotEvents(plan, pivots, events, variables)
+        read = PivotEvents(plan, pivots, events, variables, ordered=False)
         return [_count(read, group) for group in range(len(events.groups))]
     except (NotPivotal, TooWideForKernels, OverflowInCondition):
         return None

@@ -24,24 +24,32 @@ MOST_STEPS = 1 << 31  # of pivots times events
 
 
 class PivotEvents:
-    """The events of a slice that have a variable.
+    """The events of a slice that have a variable, once for each that they have.
+
+    Parameters
+    ----------
+    ordered
+        Whether results must come in their order: that looks at all events first and then at the variables, so an event
+        may have one alone.
 
     Raises
     ------
     NotPivotal
-        If an event has several variables, attributes lack values that they must have, or there are too many events.
+        If an event has several variables that may have one, attributes lack values that they must have, or there are
+        too many events.
     """
 
-    def __init__(self, plan: Plan, pivots: PivotPlan, events: Slice, variables: Variables) -> None:
+    def __init__(
+        self, plan: Plan, pivots: PivotPlan, events: Slice, variables: Variables, ordered: bool = True
+    ) -> None:
         if any(_lacks_values(events.columns[name]) for name in pivots.present):
             raise NotPivotal
         self.names = [*variables.codes]
         self.code = variables.codes[pivots.pivot]
         usable = np.stack([variables.usable[name] for name in self.names])
-        if (usable.sum(axis=0) > 1).any():
+        if ordered and (usable.sum(axis=0) > 1).any():
             raise NotPivotal
-        self.rows = np.flatnonzero(usable.any(axis=0))
-        self.codes = usable[:, self.rows].argmax(axis=0).astype(np.int64)
+        self.rows, self.codes = (one.astype(np.int64) for one in np.nonzero(usable.T))
         self.times = np.append(0, np.cumsum(np.diff(events.ticks[self.rows]) != 0)).astype(np.int64)
         self.begin, self.end = (np.searchsorted(self.rows, at) for at in (events.groups.lo, events.groups.hi))
         self.span = plan.bound.window.kind is WindowKind.SPAN
@@ -59,8 +67,6 @@ class PivotEvents:
         self.machine, self.asks, self._programs = machine, machine.asks, programs.programs
         if pivots.extreme is not None:
             self.asks = self.asks._replace(column=self._column(programs.instructions(len(machine.values) - 1)))
-        self._code_of = np.full(len(events), -1)
-        self._code_of[self.rows] = self.codes
         whole, real, there = programs.scratch()
         size, self.states = self.longest + 1, len(machine.tables.step)
         self._case = PivotCase(
@@ -100,23 +106,24 @@ class PivotEvents:
         """
         lo, hi = int(self.begin[group]), int(self.end[group])
         here = slice(lo, hi)
-        rows, times = self.rows[here], self.times[here]
+        rows, codes, times = self.rows[here], self.codes[here], self.times[here]
+        easiest = (self._easiest(rows, codes, times, backward) for backward in (False, True))
         symbols = EventSymbols(
-            rows, self.codes[here], times, each[here], first[here], last[here], self._until[here] - lo,
-            self._begins[here], self._easiest(rows, times, False), self._easiest(rows, times, True), self.span,
+            rows, codes, times, each[here], first[here], last[here], self._until[here] - lo, self._begins[here],
+            *easiest, self.span,
         )  # fmt: skip
         return symbols, np.flatnonzero(symbols.codes == self.code)
 
-    def _easiest(self, rows: Ints, times: Ints, backward: bool) -> Ints:
+    def _easiest(self, rows: Ints, variables: Ints, times: Ints, backward: bool) -> Ints:
         """Return for each event of a group the one that is most easily put to results, of those at earlier times."""
         found = np.full(len(rows), -1)
         if not self.asks.blocks:
             return found
         if backward:
-            reverse = self._easiest(rows[::-1], -times[::-1], False)[::-1]
+            reverse = self._easiest(rows[::-1], variables[::-1], -times[::-1], False)[::-1]
             return np.where(reverse < 0, -1, len(rows) - 1 - reverse)
         column, codes = self.asks.column, self._programs.ints
-        own = np.flatnonzero((self._code_of[rows] == self.code) & self._programs.there[column, rows])
+        own = np.flatnonzero((variables == self.code) & self._programs.there[column, rows])
         values = codes[column, rows[own]] * (-1 if self.asks.turned else 1)
         least = np.minimum.accumulate(values)
         which = own[np.maximum.accumulate(np.where(values == least, np.arange(len(own)), 0))] if len(own) else own
