@@ -232,4 +232,4 @@ def test_a_condition_that_tells_too_much_apart_is_refused() -> None:
         r"more than 4 matches so far of 8 events; most of all they differ in the greatest x of a, for `a\.x < b\.x`"
     )
     with pytest.raises(TrellisError, match=refused):
-        detect(FAR, sizes=Sizes(least_vertices=4, most_vertices=4)).count()
+        detect(FAR, sizes=Sizes(least_vertices=4, most_vertices=4, explored_exponent=9.0)).count()
