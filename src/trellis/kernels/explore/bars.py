@@ -60,7 +60,7 @@ def guards_of(tables, lists, row, open_):
                     return np.int64(UNTRACKED), np.int64(UNTRACKED)
                 for term in range(tables[t.TERMS]):
                     own = t.at(tables, t.T_VARIABLES, term)
-                    if t.at(tables, t.T_ABSENT, term) == absent and (own & ~row[BOUND] or own & open_):
+                    if t.at(tables, t.T_ABSENT, term) == absent and (own & ~row[BOUND] or (until and own & open_)):
                         return np.int64(UNTRACKED), np.int64(UNTRACKED)
                 if until:
                     untils |= 1 << (absent - tables[t.VARIABLES])
