@@ -33,7 +33,7 @@ from trellis.plan.registers import guard_terms_of, register_text
 from trellis.plan.sizes import Sizes
 
 Ints = NDArray[np.int64]
-FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS = 4, 1 << 10, 4
+FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
@@ -283,22 +283,21 @@ class Exploration:
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         sizes = self.plan.sizes
         room, chosen = self._made(0), self._chosen
-        size, limbs = sizes.least_vertices, LEAST_LIMBS
-        some = self.plan.bound.report is Report.UNEXTENDABLE and self.plan.automaton.is_followed()
-        steps = size if some else 0
+        size, limbs, depth = sizes.least_vertices, LEAST_LIMBS, LEAST_DEPTH
+        every = self.plan.bound.report is Report.ANY or not self.plan.automaton.is_followed()
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
         row = np.empty(room.width, np.int64)
-        classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
+        classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), depth)
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
             status, at = count_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes, row,
-                room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
+                room.fresh[0], room.due, lo, hi, first, last, chosen, totals, every,
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
             if status == 0:
                 self.most = max(self.most, int(classes.sizes[c.MOST]))
-                own_bytes = c.class_bytes(room.width, variables, limbs, steps)
+                own_bytes = c.class_bytes(room.width, variables, limbs)
                 self.bytes = max(self.bytes, int(classes.sizes[c.MOST]) * own_bytes)
                 return found
             first = at
@@ -307,19 +306,17 @@ class Exploration:
                 totals = np.zeros((len(groups), limbs), np.uint64)
             elif status == c.NO_CLASSES:
                 size *= 2
-            elif status == c.NO_STEPS:
-                steps *= 4
+            elif status == c.NO_DEPTH:
+                depth *= 4
             else:
                 room.grow(status, int(hi[at] - lo[at]))
-            needed = c.class_bytes(room.width, variables, limbs, steps) * size + (20 + 8 * limbs) * steps
+            needed = c.class_bytes(room.width, variables, limbs) * size
             if needed > room.bytes_left or size > sizes.most_vertices or not fits_memory(needed):
                 known = int(classes.sizes[c.MOST])
-                what = f"more than {known:,} different matches so far" + (
-                    ", with the steps between them" if some else ""
-                )
+                what = f"more than {known:,} different matches so far"
                 raise room.too_many(classes.rows[:known], what, int(hi[at] - lo[at]))
             del classes  # before there are larger ones
-            classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
+            classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), depth)
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:
