@@ -178,6 +178,20 @@ def bar(tables, columns, programs, lists, scratch, classes, row, event, field):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def bar_one(tables, columns, programs, lists, scratch, classes, one, absent, row, event):
+    """Return the class to which the matches of a class go when an event that may be forbidden comes, or what is wrong.
+
+    That is the class itself, where a NOT of a variable does not forbid it.
+    """
+    if not classes.states[one, GUARDED] & (1 << (absent - tables[t.VARIABLES])):
+        return np.int64(one)
+    forbids = _forbids(tables, columns, programs, lists, scratch, classes, one, absent, event)
+    if forbids <= 0:
+        return np.int64(TROUBLE) if forbids < 0 else np.int64(one)
+    return _barred(tables, lists, classes, one, absent, row)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def is_steady(tables, lists, row, variable):
     """Return whether it does not depend on the event how a tracked class goes on with a variable, but for registers."""
     if tables[t.GROUPS] or tables[t.RESULTS] or row[VARIABLE] < 0 or (row[EVENT] >= 0):

@@ -14,7 +14,6 @@ import numpy as np
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.bars import bar
 from trellis.kernels.explore.classes import (
-    ALL,
     BESIDE,
     FAILED,
     GUARDED,
@@ -23,13 +22,11 @@ from trellis.kernels.explore.classes import (
     LIMBS,
     LIVE,
     LIVING,
-    MOST,
     NEXT,
     NO_LIMBS,
     NUMBER,
     POOLS,
     TAKEN,
-    TOUCHED,
     UNTILED,
     WAY,
     WHOLE,
@@ -43,7 +40,7 @@ from trellis.kernels.explore.classes import (
 )
 from trellis.kernels.explore.ends import is_followed
 from trellis.kernels.explore.graph import begin_row
-from trellis.kernels.explore.keys import forget_keys, wait, waiting
+from trellis.kernels.explore.keys import forget_classes, wait, waiting
 from trellis.kernels.explore.lead import follow
 from trellis.kernels.explore.lists import FULL
 from trellis.kernels.explore.matches import (
@@ -56,18 +53,6 @@ from trellis.kernels.explore.moves import (
     shape_of,
 )
 from trellis.kernels.jit import njit
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _forget_classes(classes, moves):
-    """Empty the classes."""
-    for i in range(classes.sizes[ALL]):
-        classes.table[classes.at[i]] = 0
-    forget_keys(classes)
-    for i in range(min(moves.used[0] * classes.ways.shape[1] // WAY * 2, classes.memo.shape[0])):
-        classes.memo[i] = 0
-    classes.sizes[MOST] = max(classes.sizes[MOST], classes.sizes[ALL])
-    classes.sizes[ALL] = classes.sizes[LIVE] = classes.sizes[TOUCHED] = classes.sizes[POOLS] = 0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -207,7 +192,7 @@ def count_groups(
             tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo[group],
             groups_hi[group], chosen, totals, group, every,
         )  # fmt: skip
-        _forget_classes(classes, moves)
+        forget_classes(classes, moves)
         if status < 0:
             for k in range(totals.shape[1]):
                 totals[group, k] = 0
