@@ -25,8 +25,8 @@ from trellis.plan.cuts import FLIPPED
 from trellis.plan.registers import GuardTerm, Register, RegisterKind
 
 BELOW, ABOVE = ("<", "<="), (">", ">=")
-OF_EVENTS = (RegisterKind.FIRST, RegisterKind.LAST, RegisterKind.NTH, RegisterKind.BEST)
-OF_NUMBERS = {"SUM": RegisterKind.SUM, "COUNT": RegisterKind.TALLY, "LENGTH": RegisterKind.LENGTH}
+OF_EVENTS = (RegisterKind.FIRST, RegisterKind.LAST, RegisterKind.NTH, RegisterKind.EXTREME, RegisterKind.BEST)
+OF_NUMBERS = (RegisterKind.SUM, RegisterKind.TALLY, RegisterKind.LENGTH)
 WIDEST = np.iinfo(np.int64).max
 
 
@@ -60,12 +60,12 @@ def ease_of(
             asked = every.pop() if len(every) == 1 else None
         if asked is None:
             continue
-        if register.kind in OF_NUMBERS.values():
+        if register.kind in OF_NUMBERS:
             whole = register.kind is not RegisterKind.SUM or not pa.types.is_floating(columns[register.columns[0]].type)
             if whole and register.nth >= 0:
                 kinds[slot], signs[slot] = e.NUMBERS, sign if asked.small else -sign
             continue
-        found = _codes(asked, columns, size)
+        found = _codes(asked, columns, size) if register.kind in OF_EVENTS else None
         if found is not None:
             kinds[slot] = e.EVENTS
             lacking = found == WIDEST
