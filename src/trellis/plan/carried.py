@@ -71,6 +71,24 @@ def counts_alone(plan: Plan) -> bool:
     return plain or not automaton.is_followed()
 
 
+def counts_beside(plan: Plan) -> bool:
+    """Return whether a search under REPORT unextendable counts matches beside those that begin before, without a graph.
+
+    What may be put after a match is told as in `counts_alone`. At an edge a NOT of a span forbids more or less by what
+    is put there.
+    """
+    bound, automaton = plan.bound, plan.automaton
+    if bound.report is not Report.UNEXTENDABLE or bound.select is not Select.ANY or bound.having or bound.filters:
+        return False
+    if automaton.concurrent or automaton.worded or automaton.grouped or not automaton.complete or automaton.composite:
+        return False
+    if not any(v.absent for v in bound.variables):
+        return True
+    at_edge = any(one.guards for one in automaton.accepting)
+    at_edge |= any(one.guards for one in automaton.transitions if one.source == 0)
+    return not automaton.is_followed() and not (at_edge and bound.window.kind is WindowKind.SPAN)
+
+
 def _counting(graph: PositionGraph) -> str:
     if graph.indexable:
         return "time in the order of n log m, with n events at positions and m attribute vertices of each window"

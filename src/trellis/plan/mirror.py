@@ -16,7 +16,7 @@ from trellis.language.bound import BoundQuery, Column, Condition, Value, WindowK
 from trellis.language.once import once
 from trellis.language.schema import Kind
 from trellis.plan import spec as o
-from trellis.plan.carried import counts_alone, kept_registers
+from trellis.plan.carried import counts_alone, counts_beside, kept_registers
 from trellis.plan.choice import pattern_plan
 from trellis.plan.plan import Plan
 from trellis.plan.registers import Register, RegisterKind, register_text, variables_behind
@@ -27,7 +27,7 @@ TURNED = {
 }  # fmt: skip
 """Which of a variable's events is named, read backwards; what is missing has no name then."""
 FUNCTIONS = ("", "COUNT", "MIN", "MAX", "LENGTH", "SUM")  # of whole numbers that fit; else a sum depends on the order
-MANY, SEVERAL, GRAPH = 100.0, 0.5, 2.0
+MANY, SEVERAL, BESIDE, GRAPH = 100.0, 0.5, 0.5, 2.0
 OF_NUMBERS = (RegisterKind.COUNT, RegisterKind.TALLY, RegisterKind.LENGTH, RegisterKind.NUMBER)
 OF_SETS = (RegisterKind.SET, RegisterKind.PAIRS, RegisterKind.TUPLES)
 WEIGHTS = {RegisterKind.MET: 0.1} | dict.fromkeys(OF_NUMBERS, SEVERAL) | dict.fromkeys(OF_SETS, MANY)
@@ -80,7 +80,9 @@ def exponent_of(plan: Plan) -> float:
     if plan.bound.window.kind is WindowKind.SPAN:
         firsts = {one.variable for one in plan.automaton.transitions if one.source == 0}
         kept += not firsts <= {register.variable for register in registers if register.kind is RegisterKind.FIRST}
-    return kept if counts_alone(plan) else kept + GRAPH
+    if counts_alone(plan):
+        return kept
+    return kept + (BESIDE if counts_beside(plan) else GRAPH)
 
 
 def _is_read_later(register: Register, behind: Mapping[str, frozenset[str]]) -> bool:

@@ -60,7 +60,7 @@ def guards_of(tables, lists, row, open_):
                     return np.int64(UNTRACKED), np.int64(UNTRACKED)
                 for term in range(tables[t.TERMS]):
                     own = t.at(tables, t.T_VARIABLES, term)
-                    if t.at(tables, t.T_ABSENT, term) == absent and (own & ~row[BOUND] or own & open_):
+                    if t.at(tables, t.T_ABSENT, term) == absent and (own & ~row[BOUND] or (until and own & open_)):
                         return np.int64(UNTRACKED), np.int64(UNTRACKED)
                 if until:
                     untils |= 1 << (absent - tables[t.VARIABLES])
@@ -175,6 +175,20 @@ def bar(tables, columns, programs, lists, scratch, classes, row, event, field):
                 for k in range(sizes[LIMBS]):
                     counts[one, k] = 0
     return np.int64(0)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def bar_one(tables, columns, programs, lists, scratch, classes, one, absent, row, event):
+    """Return the class to which the matches of a class go when an event that may be forbidden comes, or what is wrong.
+
+    That is the class itself, where a NOT of a variable does not forbid it.
+    """
+    if not classes.states[one, GUARDED] & (1 << (absent - tables[t.VARIABLES])):
+        return np.int64(one)
+    forbids = _forbids(tables, columns, programs, lists, scratch, classes, one, absent, event)
+    if forbids <= 0:
+        return np.int64(TROUBLE) if forbids < 0 else np.int64(one)
+    return _barred(tables, lists, classes, one, absent, row)
 
 
 @njit(cache=True, nogil=True, _nrt=False)

@@ -14,18 +14,21 @@ from trellis.kernels.explore.tables import NONE
 from trellis.kernels.explore.terms import MOST_TERMS
 from trellis.kernels.jit import njit
 
-NO_CLASSES, NO_LIMBS, NO_STEPS = -7, -8, -9  # what there is no room for
+NO_CLASSES, NO_LIMBS, NO_DEPTH = -7, -8, -9  # what there is no room for
+NO_PAIRS, TOO_MANY_BESIDE = -13, -14  # see `beside`
 UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class leads to
 NOT_YET = -1  # terms that are not resolved yet
 UNMADE, FAILED = -3, -4  # a class that must be found out, and none
 NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING, GUARDED, UNTILED = range(9)
-SINCE, FOLLOWED, NOTED, WATCHED, KEY, VALUE, CHAIN, BESIDE = range(9, 17)
+COMING, RESUMED, LOOKED, KEY, VALUE, CHAIN, BESIDE = range(9, 16)
+NUMBERS = 16
 """Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
 and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
 classes that events can still join, and those with fresh matches. Then what NOTs and UNTILs forbid to it, as bits, where
-that is noted as events come; see `bars`. Then the times at which its last whole match ended, at which it went on to a
-whole one, and to another that was noted, or -1; and whether those are noted; see `ends`. Last what it waits for, the
-place of those that wait for the same, plus one, and the next of them, plus one; see `keys`."""
+that is noted as events come; see `bars`. Then the variables that may come next, also those of which another class takes
+the events for it; the last time at which it goes on to a whole match, or -1; and the event from which on all were
+looked at for that; see `ends`. Last what it waits for, the place of those that wait for the same, plus one, and the
+next of them, plus one; see `keys`."""
 LEAD, POOL, WHOLE, NUMBER, KNOWN, RESOLVED = range(6)
 """Numbers of a class and a variable, or what is forbidden: the class, plus one, that it leads to, or what is known of
 it; the class, plus one, that takes the variable's events together with others that differ in what it overwrites;
@@ -53,13 +56,9 @@ class Classes(NamedTuple):
         An open-addressing hash of the classes, plus one, and the place of each in it.
     sizes
         How many classes, live ones, and touched ones there are, the most classes that a group had, how many limbs are
-        in use, and whether classes take events together; how many steps are noted, how many numbers are held, and how
-        many rows of codes classes wait for.
-    ended, older
-        As `counts`, of whole matches, where not all of them count; see `ends`.
-    notes, held, numbers
-        int32 (steps, 3): the steps that are noted, from a class to another at a time, none if all matches count.
-        int32 (steps, 2) and uint64 (steps, limbs): the classes whose numbers are held, from when on, and the numbers.
+        in use, and whether classes take events together; and how many rows of codes classes wait for.
+    stack
+        The classes of which it is asked whether their matches go on, each for the one before; see `ends`.
     chains, keys
         A hash of the first of the classes, plus one, that wait for a value, and the rows of codes that have these.
     """
@@ -73,35 +72,29 @@ class Classes(NamedTuple):
     memo: np.ndarray  # int32 (moves,)
     table: np.ndarray  # int32 (2 * classes,)
     at: np.ndarray  # int64 (classes,)
-    sizes: np.ndarray  # int64 (9,)
-    ended: np.ndarray  # uint64 (classes, limbs)
-    older: np.ndarray  # uint64 (classes, limbs)
-    notes: np.ndarray
-    held: np.ndarray
-    numbers: np.ndarray
+    sizes: np.ndarray  # int64 (7,)
+    stack: np.ndarray  # int64 (depth, 3)
     chains: np.ndarray  # int32 (2 * classes,)
     keys: np.ndarray  # int64 (8,)
 
 
-ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, NOTES, HELD, KEYS = range(9)
+ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, KEYS = range(7)
 
 
-def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int, steps: int = 0) -> Classes:
-    """Return room for classes, a power of two, whose matches make some moves, and for steps that are noted."""
-    ending = classes if steps else 0
+def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int, depth: int = 1) -> Classes:
+    """Return room for classes, a power of two, whose matches make some moves."""
     return Classes(
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
-        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 17), np.int64),
+        np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, NUMBERS), np.int64),
         np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.zeros(9, np.int64), np.empty((ending, limbs), np.uint64),
-        np.empty((ending, limbs), np.uint64), np.empty((steps, 3), np.int32), np.empty((steps, 2), np.int32),
-        np.empty((steps, limbs), np.uint64), np.zeros(2 * classes, np.int32), np.empty(MOST_KEYS, np.int64),
+        np.empty(classes, np.int64), np.zeros(7, np.int64), np.empty((depth, 3), np.int64),
+        np.zeros(2 * classes, np.int32), np.empty(MOST_KEYS, np.int64),
     )  # fmt: skip
 
 
-def class_bytes(width: int, variables: int, limbs: int, steps: int) -> int:
+def class_bytes(width: int, variables: int, limbs: int) -> int:
     """Return the bytes of a class in `Classes`."""
-    return 8 * (width + (4 if steps else 2) * limbs + 17 + variables * WAY + 3)
+    return 8 * (width + 2 * limbs + NUMBERS + variables * WAY + 3)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -134,13 +127,10 @@ def make_class(tables, lists, classes, row, shape):
     for k in range(classes.counts.shape[1]):
         classes.counts[number, k] = classes.fresh[number, k] = 0
     state = classes.states
-    state[number, NEXT], state[number, SHAPE] = coming_of(tables, lists, row), shape
+    state[number, NEXT] = state[number, COMING] = coming_of(tables, lists, row)
+    state[number, SHAPE], state[number, RESUMED], state[number, LOOKED] = shape, -1, row[END]
     state[number, IS_LIVE] = state[number, IS_TOUCHED] = state[number, TAKEN] = 0
-    state[number, GUARDED] = state[number, UNTILED] = state[number, WATCHED] = state[number, CHAIN] = 0
-    state[number, SINCE] = state[number, FOLLOWED] = state[number, NOTED] = -1
-    if classes.notes.shape[0]:
-        for k in range(classes.ended.shape[1]):
-            classes.ended[number, k] = classes.older[number, k] = 0
+    state[number, GUARDED] = state[number, UNTILED] = state[number, CHAIN] = 0
     for way in range(0, classes.ways.shape[1], WAY):
         classes.ways[number, way + LEAD] = UNKNOWN
         classes.ways[number, way + POOL] = 0

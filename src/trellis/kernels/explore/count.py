@@ -12,350 +12,53 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.bars import UNTRACKED, bar, guards_of, is_steady, leads_alike
+from trellis.kernels.explore.bars import bar
 from trellis.kernels.explore.classes import (
-    ALL,
     BESIDE,
-    CHANGING,
     FAILED,
     GUARDED,
-    HELD,
     KEYS,
-    KNOWN,
     LEAD,
     LIMBS,
     LIVE,
     LIVING,
-    MOST,
     NEXT,
-    NO_CLASSES,
     NO_LIMBS,
-    NOT_YET,
-    NOTES,
     NUMBER,
-    POOL,
     POOLS,
-    RESOLVED,
-    SHAPE,
-    STUCK,
     TAKEN,
-    TOUCHED,
-    UNKNOWN,
-    UNMADE,
     UNTILED,
     WAY,
     WHOLE,
+    add,
     enliven,
-    forget_last,
     give,
     give_pools,
-    known_class,
     leave_out,
     make_class,
     settle,
 )
-from trellis.kernels.explore.ends import count_ends, go_on
+from trellis.kernels.explore.ends import is_followed
 from trellis.kernels.explore.graph import begin_row
-from trellis.kernels.explore.iterations import begin_iteration
-from trellis.kernels.explore.keys import forget_keys, wait, waiting
-from trellis.kernels.explore.lists import FULL, is_row
+from trellis.kernels.explore.keys import forget_classes, wait, waiting
+from trellis.kernels.explore.lead import follow
+from trellis.kernels.explore.lists import FULL
 from trellis.kernels.explore.matches import (
-    BOUND,
-    BRANCHES,
     END,
-    EVENT,
-    FAILS,
-    HOLDS,
-    SLOTS,
     SPENT,
-    TRACKED,
-    TROUBLE,
-    VARIABLE,
-    is_filled,
 )
 from trellis.kernels.explore.moves import (
-    M_FIXED,
-    M_KIND,
-    M_PLAIN,
-    M_SHAPE,
-    NEVER,
-    NOWHERE,
-    SLOW,
-    begins_anew,
-    ends_here,
-    ends_plainly,
     has_moves,
-    make_move,
-    make_plainly,
-    move_of,
     refresh,
-    resolve_known,
     shape_of,
-    terms_of,
 )
-from trellis.kernels.explore.progress import is_complete, is_result, open_views, step
-from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
-from trellis.kernels.expression.program import TRUE
 from trellis.kernels.jit import njit
-
-# --- Classes that take events -----------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _pool(tables, lists, moves, classes, one, variable, row):
-    """Find the class that takes a variable's events for a class and others; return `NO_CLASSES` for no room.
-
-    They differ in the last event of the variable, which the next one overwrites, and no term asks for it then.
-    """
-    if tables[t.NOTS] or tables[t.GROUPS] or not classes.rows[one, BOUND] & (1 << variable):
-        return 0
-    for i in range(row.shape[0]):
-        row[i] = classes.rows[one, i]
-    found = False
-    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
-        kind, slot = t.at(tables, t.R_KIND, r), SLOTS + t.at(tables, t.R_SLOT, r)
-        if row[slot] == t.NONE:
-            continue
-        if kind == t.PAIRS:
-            return 0
-        if kind == t.LAST:
-            row[slot] = t.NONE
-            found = True
-    if not found:
-        return 0
-    for term in range(tables[t.TERMS]):
-        if t.at(tables, t.T_PAIRED, term) & (1 << variable):
-            return 0
-    row[VARIABLE] = variable + 1
-    pool = make_class(tables, lists, classes, row, shape_of(tables, lists, moves, row))
-    if pool >= 0:
-        classes.states[pool, NEXT] = 1 << variable
-        classes.states[one, NEXT] &= ~(1 << variable)
-        classes.ways[one, variable * WAY + POOL] = pool + 1
-        classes.sizes[POOLS] = 1
-    return pool
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _find_class(tables, lists, moves, classes, fresh, shape):
-    """Return the class of a match, with those that stand for it; or what there is no room for."""
-    known = classes.sizes[ALL]
-    target = make_class(tables, lists, classes, fresh, shape)
-    if target >= known:
-        for v in range(tables[t.VARIABLES]):
-            if (
-                classes.states[target, NEXT] & (1 << v)
-                and _pool(tables, lists, moves, classes, target, v, fresh) == NO_CLASSES
-            ):
-                return np.int64(NO_CLASSES)
-    return target
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _kept_event(tables, columns, lists, row, event, lo):
-    """Return the event that a class keeps of a match for the NOTs and UNTILs of steps that may come next.
-
-    It is `NONE` where there are none. Else it is the last event that one of them forbids, if there is any, and not the
-    event itself: matches between which nothing forbidden lies have the same rest.
-    """
-    if not tables[t.NOTS]:
-        return np.int64(t.NONE)
-    same = columns[t.SAME_ROW, event]
-    if tables[t.GROUPS] or tables[t.EDGED]:
-        return same
-    kept = np.int64(t.NONE)
-    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        state = lists.values[b]
-        first, last = t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)
-        for i in range(t.at(tables, t.A_GUARD_BEGINS, first), t.at(tables, t.A_GUARD_BEGINS, last)):
-            guard = t.at(tables, t.A_GUARDS, i)
-            behind = same + 1 if t.at(tables, t.A_GUARD_UNTIL, guard) else columns[t.LATER_ROW, same]
-            kept = max(kept, lo)
-            for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
-                absent = t.at(tables, t.A_ABSENTS, a)
-                place = columns[tables[t.E_UPTO] + absent, behind]
-                if place > columns[tables[t.E_UPTO] + absent, lo]:
-                    kept = max(kept, t.at(tables, t.E_USABLE, t.at(tables, t.E_BEGINS, absent) + place - 1))
-    return min(kept, same)
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
-    """Return whether a class never takes an event of a variable again: what is forbidden lies behind its last event."""
-    if tables[t.EDGED]:  # what is forbidden now may be none in a longer gap
-        return False
-    begin, bound = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, row[BOUND]
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        state = lists.values[b]
-        for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
-            if t.at(tables, t.A_VARIABLE, k) != variable:
-                continue
-            barred = False
-            for i in range(t.at(tables, t.A_GUARD_BEGINS, k), t.at(tables, t.A_GUARD_BEGINS, k + 1)):
-                guard = t.at(tables, t.A_GUARDS, i)
-                until, known = t.at(tables, t.A_GUARD_UNTIL, guard), row[EVENT] >= 0
-                if until == t.FIRST_EVENT or not (until or t.at(tables, t.A_GUARD_AFTER, guard)):
-                    continue
-                for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
-                    for term in range(tables[t.TERMS]):
-                        if t.at(tables, t.T_ROOT, term) == t.at(tables, t.A_ABSENTS, a):
-                            own = t.at(tables, t.T_VARIABLES, term)
-                            known &= own & ~bound == 0 and own & open_ == 0
-                if known:
-                    low = row[EVENT] + 1 if until else columns[t.SAME_ROW, row[EVENT]]
-                    high = event + 1 if until else columns[t.SAME_ROW, event]
-                    barred |= (
-                        is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi) == TRUE
-                    )
-            if not barred:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _take(
-    tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, alone, totals,
-    group, lo, hi,
-):  # fmt: skip
-    """Let the matches of a class take an event that meets the terms that are resolved; return 0, or what went wrong."""
-    way = variable * WAY
-    number, lead = classes.ways[one, way + NUMBER], classes.ways[one, way + LEAD]
-    for i in range(row.shape[0]):
-        row[i] = classes.rows[one, i]
-    if begins_anew(tables, variable):
-        answer = begin_iteration(tables, columns, programs, lists, scratch, row, variable)
-        if answer <= FAILS:
-            return answer
-        for i in range(row.shape[0]):
-            row[i] = scratch.begun[i]
-    shape, move = classes.states[one, SHAPE], np.int64(-1)
-    if shape >= 0:
-        move = move_of(tables, columns, programs, lists, scratch, moves, shape, row, variable, 0, event, due, fresh)
-        if move < 0:
-            return move
-        kind = moves.rows[move, M_KIND]
-        if kind == NOWHERE:
-            classes.ways[one, way + LEAD] = STUCK
-            return 0
-        if kind == SLOW:
-            move = np.int64(-1)
-    open_ = open_of(tables, lists, scratch, row) if move < 0 else np.int64(0)
-    if number < 0:
-        asks = terms_of(moves, move, due) if move >= 0 else asked_terms(tables, scratch, row, variable, due)
-        if number == NOT_YET:
-            number = resolve(tables, programs, row, variable, due, asks, classes.ways[one], way + RESOLVED)
-            if number != UNRESOLVED and move >= 0:
-                all_terms = resolve_known(
-                    tables, columns, programs, lists, scratch, moves, move, row, variable, classes.ways[one],
-                    way + RESOLVED, number,
-                )  # fmt: skip
-                if all_terms == NEVER:
-                    classes.ways[one, way + LEAD] = STUCK
-                    return 0
-                classes.ways[one, way + KNOWN] = all_terms != UNRESOLVED
-                number = number if all_terms == UNRESOLVED else all_terms
-            classes.ways[one, way + NUMBER] = number
-        answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
-        if answer <= FAILS:
-            return answer
-    if move < 0:
-        answer = step(
-            tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi, t.EVERY_STEP, False, fresh
-        )
-        if answer <= FAILS:
-            forbids = answer == FAILS and tables[t.NOTS] and not tables[t.GROUPS]
-            if forbids and row[EVENT] <= TRACKED:
-                if is_steady(tables, lists, row, variable):
-                    classes.ways[one, way + LEAD] = STUCK
-            elif forbids and _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
-                classes.ways[one, way + LEAD] = STUCK
-            return answer
-        whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
-        shape = shape_of(tables, lists, moves, fresh) if has_moves(tables) else np.int64(FULL)
-    else:
-        answer = make_move(tables, columns, programs, lists, scratch, moves, move, row, variable, event, hi, fresh)
-        if answer <= FAILS:
-            return answer
-        whole = ends_here(tables, columns, programs, lists, scratch, moves, move, fresh)
-        shape = moves.rows[move, M_SHAPE]
-    if whole == HOLDS:
-        whole = is_result(tables, columns, programs, lists, scratch, fresh)
-    if whole == TROUBLE:
-        return TROUBLE
-    nots, untils = np.int64(UNTRACKED), np.int64(0)
-    if tables[t.NOTS] and not tables[t.GROUPS]:
-        nots, untils = guards_of(tables, lists, fresh, open_views(tables, lists, fresh))
-    if nots == UNTRACKED:
-        fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
-    else:
-        fresh[EVENT] = TRACKED if nots | untils else t.NONE
-    forget_last(tables, fresh, variable)
-    target = _find_class(tables, lists, moves, classes, fresh, shape)
-    if target < 0:
-        return target
-    answer = go_on(classes, one, target, whole == HOLDS, columns[t.SAME_ROW, event], totals, group)
-    if answer < 0:
-        return answer
-    if nots != UNTRACKED:
-        classes.states[target, GUARDED], classes.states[target, UNTILED] = nots, untils
-        if move < 0 and lead == UNKNOWN and number >= 0 and is_steady(tables, lists, row, variable):
-            alike = leads_alike(tables, lists, fresh, variable)
-            classes.ways[one, way + LEAD] = target + 1 if alike else CHANGING
-            classes.ways[one, way + WHOLE] = whole == HOLDS
-    if move >= 0 and lead == UNKNOWN:
-        fixed = moves.rows[move, M_FIXED] and number != UNRESOLVED and classes.ways[one, way + KNOWN]
-        classes.ways[one, way + LEAD] = target + 1 if fixed else CHANGING
-        classes.ways[one, way + WHOLE] = whole == HOLDS
-    if move >= 0:
-        classes.memo[move] = target + 1
-    fits = give(classes.counts, classes.fresh, classes.amount, classes.states, classes.sizes, target, alone)
-    return 0 if fits and give_pools(classes, target, alone) else NO_LIMBS
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _forget_classes(classes, moves):
-    """Empty the classes."""
-    for i in range(classes.sizes[ALL]):
-        classes.table[classes.at[i]] = 0
-    forget_keys(classes)
-    for i in range(min(moves.used[0] * classes.ways.shape[1] // WAY * 2, classes.memo.shape[0])):
-        classes.memo[i] = 0
-    classes.sizes[MOST] = max(classes.sizes[MOST], classes.sizes[ALL])
-    classes.sizes[ALL] = classes.sizes[LIVE] = classes.sizes[TOUCHED] = classes.sizes[POOLS] = 0
-    classes.sizes[NOTES] = classes.sizes[HELD] = 0
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _quickly(tables, columns, code, ints, there, moves, classes, one, fresh, variable, event, hi):
-    """Return the class that a class leads to by a plain move, `NOWHERE`, or `UNKNOWN` if it must be found out.
-
-    Where it is a class, `WHOLE` of the variable tells whether the match is whole.
-    """
-    shape = classes.states[one, SHAPE]
-    move = (shape * tables[t.VARIABLES] + variable) * 2
-    if shape < 0 or not moves[move, M_PLAIN]:
-        return np.int64(UNMADE)
-    target = np.int64(classes.memo[move]) - 1
-    if target < 0:
-        return np.int64(UNMADE)
-    if not make_plainly(tables, columns, code, ints, there, moves, move, classes.rows[one], variable, event, hi, fresh):
-        return np.int64(FAILED)
-    classes.ways[one, variable * WAY + WHOLE] = ends_plainly(tables, code, ints, there, moves, move, fresh)
-    fresh[EVENT] = t.NONE
-    forget_last(tables, fresh, variable)
-    if not is_row(classes.rows, target, fresh):
-        target = known_class(classes.rows, classes.table, fresh)
-        if target < 0:
-            return np.int64(UNMADE)
-        classes.memo[move] = target + 1
-    return target
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _take_all(
     tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, event, alone, chosen, totals,
-    group, lo, hi,
+    group, lo, hi, every,
 ):  # fmt: skip
     """Let all classes take an event, after those that wait for it the youngest first: others mostly made them."""
     usable = np.int64(0)
@@ -394,34 +97,31 @@ def _take_all(
                 continue
             way = variable * WAY
             number, lead = ways[one, way + NUMBER], ways[one, way + LEAD]
-            if lead == STUCK or not passes_all(ints, there, ways, one, way + RESOLVED, number, event):
-                continue
-            target = lead - 1
-            if number < 0 or lead == UNKNOWN:
-                target = np.int64(UNMADE)
-            elif lead == CHANGING:
-                target = _quickly(
-                    tables, columns, programs.code, ints, there, moves.rows, classes, one, fresh, variable, event, hi
-                )
+            target = follow(
+                tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, lo,
+                hi, True,
+            )  # fmt: skip
+            made |= number != ways[one, way + NUMBER] or lead != ways[one, way + LEAD]
             if target == FAILED:
                 continue
-            if target == UNMADE:
-                status = _take(
-                    tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event,
-                    alone, totals, group, lo, hi,
-                )  # fmt: skip
-                if status < 0:
-                    return status
-                made = True
-                continue
+            if target < 0:
+                return target
+            if ways[one, way + WHOLE]:
+                goes_on = np.int64(0)
+                if not every:
+                    goes_on = is_followed(
+                        tables, columns, programs, lists, scratch, moves, classes, target, row, fresh, due,
+                        columns[t.SAME_ROW, event], lo, hi, True,
+                    )  # fmt: skip
+                    if goes_on < 0:
+                        return goes_on
+                if not goes_on and not add(totals, group, classes.amount, sizes):
+                    return NO_LIMBS
             fits = give(classes.counts, classes.fresh, classes.amount, states, sizes, target, alone)
             if sizes[POOLS]:
                 fits &= give_pools(classes, target, alone)
             if not fits:
                 return NO_LIMBS
-            status = go_on(classes, one, target, ways[one, way + WHOLE], columns[t.SAME_ROW, event], totals, group)
-            if status < 0:
-                return status
         if made and is_live and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
             sizes[LIVE] -= 1
             states[live, LIVING] = states[sizes[LIVE], LIVING]
@@ -430,7 +130,7 @@ def _take_all(
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _count_group(
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, lo, hi, chosen, totals, group
+    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, lo, hi, chosen, totals, group, every
 ):
     """Add the number of whole matches of a group; return 0, or what went wrong."""
     refresh(tables, lists, moves)
@@ -453,7 +153,7 @@ def _count_group(
                     return status
             status = _take_all(
                 tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, e,
-                e + 1 if end == event + 1 and not tables[t.ALONE] else 0, chosen, totals, group, lo, hi,
+                e + 1 if end == event + 1 and not tables[t.ALONE] else 0, chosen, totals, group, lo, hi, every,
             )  # fmt: skip
             if status < 0:
                 return status
@@ -464,13 +164,13 @@ def _count_group(
         if not settle(classes):
             return NO_LIMBS
         event = end
-    return 0 if count_ends(classes, totals, group) else NO_LIMBS
+    return 0
 
 
 @njit(cache=True, nogil=True, branching=True)
 def count_groups(
     tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo, groups_hi, first, last,
-    chosen, totals,
+    chosen, totals, every,
 ):  # fmt: skip
     """Write the numbers of whole matches of the groups from `first` to `last`; return a status, and the group it is of.
 
@@ -484,13 +184,15 @@ def count_groups(
         The events at which matches may begin; empty for all.
     totals
         uint64 (groups, limbs): 0 for the groups to be counted.
+    every
+        Whether all whole matches count, or those alone that nothing can be put after.
     """
     for group in range(first, last):
         status = _count_group(
             tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo[group],
-            groups_hi[group], chosen, totals, group,
+            groups_hi[group], chosen, totals, group, every,
         )  # fmt: skip
-        _forget_classes(classes, moves)
+        forget_classes(classes, moves)
         if status < 0:
             for k in range(totals.shape[1]):
                 totals[group, k] = 0

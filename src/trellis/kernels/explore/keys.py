@@ -11,10 +11,14 @@ from trellis.kernels.explore.classes import (
     KEY,
     KEYS,
     LEAD,
+    LIVE,
+    MOST,
     NEXT,
     NUMBER,
+    POOLS,
     RESOLVED,
     STUCK,
+    TOUCHED,
     VALUE,
     WAY,
 )
@@ -105,3 +109,15 @@ def forget_keys(classes):
             if classes.states[one, CHAIN]:
                 classes.chains[classes.states[one, CHAIN] - 1] = 0
         classes.sizes[KEYS] = 0
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def forget_classes(classes, moves):
+    """Empty the classes."""
+    for i in range(classes.sizes[ALL]):
+        classes.table[classes.at[i]] = 0
+    forget_keys(classes)
+    for i in range(min(moves.used[0] * classes.ways.shape[1] // WAY * 2, classes.memo.shape[0])):
+        classes.memo[i] = 0
+    classes.sizes[MOST] = max(classes.sizes[MOST], classes.sizes[ALL])
+    classes.sizes[ALL] = classes.sizes[LIVE] = classes.sizes[TOUCHED] = classes.sizes[POOLS] = 0

@@ -17,7 +17,9 @@ from trellis.kernels.explore import matches as m
 from trellis.kernels.explore import report as r
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore import vertices as g
+from trellis.kernels.explore.beside import count_beside
 from trellis.kernels.explore.count import count_groups
+from trellis.kernels.explore.easier import Ease
 from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
@@ -25,6 +27,7 @@ from trellis.kernels.explore.moves import make_moves
 from trellis.language.syntax import Report
 from trellis.memory import beyond_limit, fits_memory
 from trellis.operators.patterns.bounded import with_bounds_of_sums
+from trellis.operators.patterns.easier import ease_of
 from trellis.operators.patterns.paths import Paths
 from trellis.operators.patterns.tables import PatternTables, compile_tables
 from trellis.operators.patterns.variables import Variables
@@ -33,7 +36,8 @@ from trellis.plan.registers import guard_terms_of, register_text
 from trellis.plan.sizes import Sizes
 
 Ints = NDArray[np.int64]
-FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS = 4, 1 << 10, 4
+FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64
+MOST_BESIDE = 128  # classes beside one
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
@@ -279,47 +283,82 @@ class Exploration:
 
     def counts(self, groups: Groups) -> list[int]:
         """Return the exact numbers of results of groups; see `trellis.plan.carried.counts_alone`."""
+        found = self._counted(groups, None)
+        assert found is not None
+        return found
+
+    def counts_beside(self, groups: Groups) -> list[int] | None:
+        """Return the same, as `trellis.plan.carried.counts_beside` says; None if too much may be put before matches."""
+        compiled = self.compiled
+        return self._counted(
+            groups, ease_of(compiled.guard_terms, compiled.registers, self.events.columns, len(self.events))
+        )
+
+    def _counted(self, groups: Groups, ease: Ease | None) -> list[int] | None:
+        """Return the numbers of results of groups; with `ease`, beside matches that begin before."""
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
         sizes = self.plan.sizes
         room, chosen = self._made(0), self._chosen
-        size, limbs = sizes.least_vertices, LEAST_LIMBS
-        some = self.plan.bound.report is Report.UNEXTENDABLE and self.plan.automaton.is_followed()
-        steps = size if some else 0
+        size, limbs, depth, couples = sizes.least_vertices, LEAST_LIMBS, LEAST_DEPTH, sizes.least_vertices
+        every = self.plan.bound.report is Report.ANY or not self.plan.automaton.is_followed()
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
-        row = np.empty(room.width, np.int64)
-        classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
+        row, alone = np.empty(room.width, np.int64), ease is None
+        beside = [
+            np.empty(1 if alone else number, np.int64) for number in (MOST_BESIDE + 1, MOST_BESIDE + 1, MOST_BESIDE)
+        ]
+        classes, pairs = self._classes(room, size, variables, limbs, depth, couples, alone)
         totals, found = np.zeros((len(groups), limbs), np.uint64), []
         while True:
-            status, at = count_groups(
-                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes, row,
-                room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
-            )  # fmt: skip
+            if ease is None:
+                status, at = count_groups(
+                    compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes,
+                    row, room.fresh[0], room.due, lo, hi, first, last, chosen, totals, every,
+                )  # fmt: skip
+            else:
+                status, at = count_beside(
+                    compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes,
+                    pairs, ease, row, room.fresh[0], room.due, lo, hi, first, last, chosen, totals, every, *beside,
+                )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
+            own_bytes = c.class_bytes(room.width, variables, limbs if alone else 0)
+            pair_bytes = 0 if alone else c.class_bytes(2, 0, limbs)
             if status == 0:
-                self.most = max(self.most, int(classes.sizes[c.MOST]))
-                own_bytes = c.class_bytes(room.width, variables, limbs, steps)
-                self.bytes = max(self.bytes, int(classes.sizes[c.MOST]) * own_bytes)
+                most, couples = int(classes.sizes[c.MOST]), int(pairs.sizes[c.MOST])
+                self.most = max(self.most, most, couples)
+                self.bytes = max(self.bytes, most * own_bytes + couples * pair_bytes)
                 return found
             first = at
+            if status == c.TOO_MANY_BESIDE:
+                return None
             if status == c.NO_LIMBS:
                 limbs *= 2
                 totals = np.zeros((len(groups), limbs), np.uint64)
             elif status == c.NO_CLASSES:
                 size *= 2
-            elif status == c.NO_STEPS:
-                steps *= 4
+            elif status == c.NO_PAIRS:
+                couples *= 2
+            elif status == c.NO_DEPTH:
+                depth *= 4
             else:
                 room.grow(status, int(hi[at] - lo[at]))
-            needed = c.class_bytes(room.width, variables, limbs, steps) * size + (20 + 8 * limbs) * steps
-            if needed > room.bytes_left or size > sizes.most_vertices or not fits_memory(needed):
+            needed = own_bytes * size + pair_bytes * couples
+            if needed > room.bytes_left or max(size, couples) > sizes.most_vertices or not fits_memory(needed):
                 known = int(classes.sizes[c.MOST])
-                what = f"more than {known:,} different matches so far" + (
-                    ", with the steps between them" if some else ""
-                )
+                what = f"more than {max(known, int(pairs.sizes[c.MOST])):,} different matches so far"
                 raise room.too_many(classes.rows[:known], what, int(hi[at] - lo[at]))
-            del classes  # before there are larger ones
-            classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
+            del classes, pairs  # before there are larger ones
+            classes, pairs = self._classes(room, size, variables, limbs, depth, couples, alone)
+
+    @staticmethod
+    def _classes(
+        room: Room, size: int, variables: int, limbs: int, depth: int, couples: int, alone: bool
+    ) -> tuple[c.Classes, c.Classes]:
+        """Return room for classes, and for those beside which others are."""
+        moves = len(room.moves.rows)
+        if alone:
+            return c.make_classes(size, room.width, variables, limbs, moves, depth), c.make_classes(1, 2, 0, 0, 0)
+        return c.make_classes(size, room.width, variables, 0, moves, depth), c.make_classes(couples, 2, 0, limbs, 0)
 
     @property
     def _chosen(self) -> NDArray[np.bool_]:

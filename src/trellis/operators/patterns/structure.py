@@ -16,7 +16,7 @@ from trellis.operators.patterns.parts import GroupParts
 from trellis.operators.patterns.pivot_counts import counts_by_pivots
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
 from trellis.operators.patterns.variables import Variables
-from trellis.plan.carried import counts_alone
+from trellis.plan.carried import counts_alone, counts_beside
 from trellis.plan.mirror import mirrored
 from trellis.plan.plan import Plan
 from trellis.plan.spec import INDEX, SEARCH
@@ -92,6 +92,10 @@ class PatternStructure(GroupParts):
         if far and counts_alone(self.plan) and not self.is_short:  # a graph for each first event takes longer
             apart = self._counted_apart()
             return self.exploration.counts(self.events.groups) if apart is None else apart
+        if far and counts_beside(self.plan) and not self.is_short:
+            beside = self.exploration.counts_beside(self.events.groups)
+            if beside is not None:
+                return beside
         return self._counted_on_paths()
 
     def _counted_on_paths(self) -> list[int]:
