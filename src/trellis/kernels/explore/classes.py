@@ -73,7 +73,7 @@ class Classes(NamedTuple):
     memo: np.ndarray  # int32 (moves,)
     table: np.ndarray  # int32 (2 * classes,)
     at: np.ndarray  # int64 (classes,)
-    sizes: np.ndarray  # int64 (9,)
+    sizes: np.ndarray  # int64 (12,)
     ended: np.ndarray  # uint64 (classes, limbs)
     older: np.ndarray  # uint64 (classes, limbs)
     notes: np.ndarray
@@ -83,7 +83,7 @@ class Classes(NamedTuple):
     keys: np.ndarray  # int64 (8,)
 
 
-ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, NOTES, HELD, KEYS = range(9)
+ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, NOTES, HELD, KEYS, BEST, TARGET, ASKED = range(12)
 
 
 def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int, steps: int = 0) -> Classes:
@@ -93,7 +93,7 @@ def make_classes(classes: int, width: int, variables: int, limbs: int, moves: in
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
         np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, 17), np.int64),
         np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.zeros(9, np.int64), np.empty((ending, limbs), np.uint64),
+        np.empty(classes, np.int64), np.zeros(12, np.int64), np.empty((ending, limbs), np.uint64),
         np.empty((ending, limbs), np.uint64), np.empty((steps, 3), np.int32), np.empty((steps, 2), np.int32),
         np.empty((steps, limbs), np.uint64), np.zeros(2 * classes, np.int32), np.empty(MOST_KEYS, np.int64),
     )  # fmt: skip
@@ -167,7 +167,10 @@ def forget_last(tables, row, variable):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def add(total, number, other, sizes):
-    """Add limbs to those of a row; return whether they fit."""
+    """Add limbs to those of a row, or keep the greater value; return whether they fit."""
+    if sizes[BEST]:
+        total[number, 0] = max(total[number, 0], other[0])
+        return True
     used = sizes[LIMBS]
     carry = np.uint64(0)
     for i in range(used):

@@ -12,10 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.bars import UNTRACKED, bar, guards_of, is_steady, leads_alike
+from trellis.kernels.explore.bars import UNTRACKED, bar, guards_of, is_barred, is_steady, kept_event, leads_alike
 from trellis.kernels.explore.classes import (
     ALL,
+    ASKED,
     BESIDE,
+    BEST,
     CHANGING,
     FAILED,
     GUARDED,
@@ -39,6 +41,7 @@ from trellis.kernels.explore.classes import (
     SHAPE,
     STUCK,
     TAKEN,
+    TARGET,
     TOUCHED,
     UNKNOWN,
     UNMADE,
@@ -54,14 +57,13 @@ from trellis.kernels.explore.classes import (
     make_class,
     settle,
 )
-from trellis.kernels.explore.ends import count_ends, go_on
+from trellis.kernels.explore.ends import count_ends
 from trellis.kernels.explore.graph import begin_row
 from trellis.kernels.explore.iterations import begin_iteration
 from trellis.kernels.explore.keys import forget_keys, wait, waiting
 from trellis.kernels.explore.lists import FULL, is_row
 from trellis.kernels.explore.matches import (
     BOUND,
-    BRANCHES,
     END,
     EVENT,
     FAILS,
@@ -71,7 +73,6 @@ from trellis.kernels.explore.matches import (
     TRACKED,
     TROUBLE,
     VARIABLE,
-    is_filled,
 )
 from trellis.kernels.explore.moves import (
     M_FIXED,
@@ -94,8 +95,8 @@ from trellis.kernels.explore.moves import (
     terms_of,
 )
 from trellis.kernels.explore.progress import is_complete, is_result, open_views, step
+from trellis.kernels.explore.starts import NONE_YET, NOT_ALIKE, go_on_from, has_none, let_give, note_longer
 from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
-from trellis.kernels.expression.program import TRUE
 from trellis.kernels.jit import njit
 
 # --- Classes that take events -----------------------------------------------------------------------------------
@@ -152,71 +153,9 @@ def _find_class(tables, lists, moves, classes, fresh, shape):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _kept_event(tables, columns, lists, row, event, lo):
-    """Return the event that a class keeps of a match for the NOTs and UNTILs of steps that may come next.
-
-    It is `NONE` where there are none. Else it is the last event that one of them forbids, if there is any, and not the
-    event itself: matches between which nothing forbidden lies have the same rest.
-    """
-    if not tables[t.NOTS]:
-        return np.int64(t.NONE)
-    same = columns[t.SAME_ROW, event]
-    if tables[t.GROUPS] or tables[t.EDGED]:
-        return same
-    kept = np.int64(t.NONE)
-    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        state = lists.values[b]
-        first, last = t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)
-        for i in range(t.at(tables, t.A_GUARD_BEGINS, first), t.at(tables, t.A_GUARD_BEGINS, last)):
-            guard = t.at(tables, t.A_GUARDS, i)
-            behind = same + 1 if t.at(tables, t.A_GUARD_UNTIL, guard) else columns[t.LATER_ROW, same]
-            kept = max(kept, lo)
-            for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
-                absent = t.at(tables, t.A_ABSENTS, a)
-                place = columns[tables[t.E_UPTO] + absent, behind]
-                if place > columns[tables[t.E_UPTO] + absent, lo]:
-                    kept = max(kept, t.at(tables, t.E_USABLE, t.at(tables, t.E_BEGINS, absent) + place - 1))
-    return min(kept, same)
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
-    """Return whether a class never takes an event of a variable again: what is forbidden lies behind its last event."""
-    if tables[t.EDGED]:  # what is forbidden now may be none in a longer gap
-        return False
-    begin, bound = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, row[BOUND]
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        state = lists.values[b]
-        for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
-            if t.at(tables, t.A_VARIABLE, k) != variable:
-                continue
-            barred = False
-            for i in range(t.at(tables, t.A_GUARD_BEGINS, k), t.at(tables, t.A_GUARD_BEGINS, k + 1)):
-                guard = t.at(tables, t.A_GUARDS, i)
-                until, known = t.at(tables, t.A_GUARD_UNTIL, guard), row[EVENT] >= 0
-                if until == t.FIRST_EVENT or not (until or t.at(tables, t.A_GUARD_AFTER, guard)):
-                    continue
-                for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
-                    for term in range(tables[t.TERMS]):
-                        if t.at(tables, t.T_ROOT, term) == t.at(tables, t.A_ABSENTS, a):
-                            own = t.at(tables, t.T_VARIABLES, term)
-                            known &= own & ~bound == 0 and own & open_ == 0
-                if known:
-                    low = row[EVENT] + 1 if until else columns[t.SAME_ROW, row[EVENT]]
-                    high = event + 1 if until else columns[t.SAME_ROW, event]
-                    barred |= (
-                        is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi) == TRUE
-                    )
-            if not barred:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True, _nrt=False)
 def _take(
-    tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, alone, totals,
-    group, lo, hi,
+    tables, columns, programs, lists, scratch, moves, classes, starts, one, row, fresh, due, variable, event, alone,
+    totals, group, lo, hi,
 ):  # fmt: skip
     """Let the matches of a class take an event that meets the terms that are resolved; return 0, or what went wrong."""
     way = variable * WAY
@@ -268,7 +207,7 @@ def _take(
             if forbids and row[EVENT] <= TRACKED:
                 if is_steady(tables, lists, row, variable):
                     classes.ways[one, way + LEAD] = STUCK
-            elif forbids and _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
+            elif forbids and is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
                 classes.ways[one, way + LEAD] = STUCK
             return answer
         whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
@@ -287,16 +226,13 @@ def _take(
     if tables[t.NOTS] and not tables[t.GROUPS]:
         nots, untils = guards_of(tables, lists, fresh, open_views(tables, lists, fresh))
     if nots == UNTRACKED:
-        fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
+        fresh[EVENT] = kept_event(tables, columns, lists, fresh, event, lo)
     else:
         fresh[EVENT] = TRACKED if nots | untils else t.NONE
     forget_last(tables, fresh, variable)
     target = _find_class(tables, lists, moves, classes, fresh, shape)
     if target < 0:
         return target
-    answer = go_on(classes, one, target, whole == HOLDS, columns[t.SAME_ROW, event], totals, group)
-    if answer < 0:
-        return answer
     if nots != UNTRACKED:
         classes.states[target, GUARDED], classes.states[target, UNTILED] = nots, untils
         if move < 0 and lead == UNKNOWN and number >= 0 and is_steady(tables, lists, row, variable):
@@ -309,6 +245,14 @@ def _take(
         classes.ways[one, way + WHOLE] = whole == HOLDS
     if move >= 0:
         classes.memo[move] = target + 1
+    classes.sizes[TARGET] = target
+    if classes.sizes[ASKED]:
+        return 0
+    answer = go_on_from(
+        classes, starts, one, target, whole == HOLDS, variable, event, columns[t.SAME_ROW, event], totals, group, lo
+    )
+    if answer < 0:
+        return answer
     fits = give(classes.counts, classes.fresh, classes.amount, classes.states, classes.sizes, target, alone)
     return 0 if fits and give_pools(classes, target, alone) else NO_LIMBS
 
@@ -353,9 +297,37 @@ def _quickly(tables, columns, code, ints, there, moves, classes, one, fresh, var
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _take_all(
-    tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, event, alone, chosen, totals,
+def _leads_to(
+    tables, columns, programs, lists, scratch, moves, classes, starts, one, row, fresh, due, variable, event, totals,
     group, lo, hi,
+):  # fmt: skip
+    """Return the class that a class leads to with an event, which is not taken; a negative number if there is none."""
+    way, target, status = variable * WAY, np.int64(UNMADE), np.int64(0)
+    number, lead = classes.ways[one, way + NUMBER], classes.ways[one, way + LEAD]
+    if lead == STUCK or not passes_all(programs.ints, programs.there, classes.ways, one, way + RESOLVED, number, event):
+        return status, np.int64(FAILED)
+    if number >= 0 and lead > 0:
+        target = lead - 1
+    elif number >= 0 and lead == CHANGING:
+        target = _quickly(
+            tables, columns, programs.code, programs.ints, programs.there, moves.rows, classes, one, fresh, variable,
+            event, hi,
+        )  # fmt: skip
+    if target == UNMADE:
+        classes.sizes[TARGET], classes.sizes[ASKED] = FAILED, 1
+        status = _take(
+            tables, columns, programs, lists, scratch, moves, classes, starts, one, row, fresh, due, variable, event,
+            0, totals, group, lo, hi,
+        )  # fmt: skip
+        classes.sizes[ASKED] = 0
+        target = classes.sizes[TARGET]
+    return np.int64(status), target
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _take_all(
+    tables, columns, programs, lists, scratch, moves, classes, starts, start, row, fresh, due, event, alone, chosen,
+    totals, group, lo, hi,
 ):  # fmt: skip
     """Let all classes take an event, after those that wait for it the youngest first: others mostly made them."""
     usable = np.int64(0)
@@ -364,6 +336,14 @@ def _take_all(
         if columns[upto, event] != columns[upto, event + 1]:
             usable |= 1 << variable
     states, ways, sizes, ints, there = classes.states, classes.ways, classes.sizes, programs.ints, programs.there
+    letter, begun, same, other = starts.letter, np.int64(FAILED), False, False
+    if letter >= 0 and usable & (1 << letter) and event > lo:
+        status, begun = _leads_to(
+            tables, columns, programs, lists, scratch, moves, classes, starts, start, row, fresh, due, letter, event,
+            totals, group, lo, hi,
+        )  # fmt: skip
+        if status < 0:
+            return status
     live, waits, key, keys = sizes[LIVE] if usable else 0, np.int64(-1), 0, sizes[KEYS] if usable else 0
     while waits >= 0 or key < keys or live:
         is_live, made = waits < 0 and key == keys, False
@@ -380,13 +360,9 @@ def _take_all(
                 continue
         some = states[one, NEXT] & usable
         scratch.left[0] -= 1
-        if not some or (one == start and chosen.shape[0] and not chosen[event]):
+        if not some or (one == start and ((chosen.shape[0] and not chosen[event]) or (starts.alone and event != lo))):
             continue
-        empty = True
-        for k in range(sizes[LIMBS]):
-            classes.amount[k] = classes.counts[one, k]
-            empty &= classes.amount[k] == 0
-        if empty:  # what it had is barred now
+        if has_none(classes, one):  # what it had is barred now
             continue
         states[one, TAKEN] = alone
         for variable in range(tables[t.VARIABLES]):
@@ -405,39 +381,53 @@ def _take_all(
                 )
             if target == FAILED:
                 continue
-            if target == UNMADE:
+            let_give(classes, starts, one, start, variable, event)
+            is_given = target == UNMADE
+            if is_given:
+                sizes[TARGET] = FAILED
                 status = _take(
-                    tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event,
-                    alone, totals, group, lo, hi,
+                    tables, columns, programs, lists, scratch, moves, classes, starts, one, row, fresh, due, variable,
+                    event, alone, totals, group, lo, hi,
                 )  # fmt: skip
                 if status < 0:
                     return status
-                made = True
+                made, target = True, sizes[TARGET]
+            if begun >= 0 and variable == letter and one != start and target >= 0:
+                same |= target == begun
+                other |= target != begun
+            if is_given:
                 continue
             fits = give(classes.counts, classes.fresh, classes.amount, states, sizes, target, alone)
             if sizes[POOLS]:
                 fits &= give_pools(classes, target, alone)
             if not fits:
                 return NO_LIMBS
-            status = go_on(classes, one, target, ways[one, way + WHOLE], columns[t.SAME_ROW, event], totals, group)
+            status = go_on_from(
+                classes, starts, one, target, ways[one, way + WHOLE] != 0, variable, event, columns[t.SAME_ROW, event],
+                totals, group, lo,
+            )  # fmt: skip
             if status < 0:
                 return status
         if made and is_live and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
             sizes[LIVE] -= 1
             states[live, LIVING] = states[sizes[LIVE], LIVING]
-    return SPENT if scratch.left[0] < 0 else 0
+    if scratch.left[0] < 0:
+        return SPENT
+    return note_longer(starts, same, other, event, hi)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _count_group(
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, lo, hi, chosen, totals, group
+    tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due, lo, hi, chosen, totals, group
 ):
     """Add the number of whole matches of a group; return 0, or what went wrong."""
+    if starts.alone and starts.others[lo] > starts.covers[lo]:
+        return np.int64(NOT_ALIKE)
     refresh(tables, lists, moves)
     begin_row(lists, scratch, row, hi)
     shape = shape_of(tables, lists, moves, row) if has_moves(tables) else np.int64(FULL)
     start = make_class(tables, lists, classes, row, shape)
-    classes.counts[start, 0] = 1
+    classes.counts[start, 0] = NONE_YET if classes.sizes[BEST] else 1
     classes.sizes[LIMBS] = 1
     classes.amount[:] = 0
     enliven(classes.states, classes.sizes, start)
@@ -452,7 +442,7 @@ def _count_group(
                 if status < 0:
                     return status
             status = _take_all(
-                tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, e,
+                tables, columns, programs, lists, scratch, moves, classes, starts, start, row, fresh, due, e,
                 e + 1 if end == event + 1 and not tables[t.ALONE] else 0, chosen, totals, group, lo, hi,
             )  # fmt: skip
             if status < 0:
@@ -469,15 +459,15 @@ def _count_group(
 
 @njit(cache=True, nogil=True, branching=True)
 def count_groups(
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo, groups_hi, first, last,
-    chosen, totals,
+    tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due, groups_lo, groups_hi, first,
+    last, chosen, totals,
 ):  # fmt: skip
     """Write the numbers of whole matches of the groups from `first` to `last`; return a status, and the group it is of.
 
     Parameters
     ----------
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due
-        What the exploration goes by, and works in.
+    tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due
+        What the exploration goes by, and works in; see `CountedStarts`.
     groups_lo, groups_hi, first, last
         The events of the groups, and which of them.
     chosen
@@ -487,7 +477,7 @@ def count_groups(
     """
     for group in range(first, last):
         status = _count_group(
-            tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo[group],
+            tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due, groups_lo[group],
             groups_hi[group], chosen, totals, group,
         )  # fmt: skip
         _forget_classes(classes, moves)

@@ -100,18 +100,18 @@ def _end(classes, one, time):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def go_on(classes, one, target, is_whole, time, totals, group):
+def go_on(classes, one, target, is_whole, counts, time, totals, group):
     """Note that the matches of a class became those of a `target`; return 0, or what there is no room for.
 
-    `is_whole` tells whether these are whole matches; `time` is the first event of the time at which they end. Where all
-    matches count they are added to the `totals` of the group.
+    `is_whole` tells whether these are whole matches, and `counts` whether such count; `time` is the first event of the
+    time at which they end. Where all that count are results they are added to the `totals` of the group.
     """
     states, sizes = classes.states, classes.sizes
     if classes.notes.shape[0] == 0:
-        return 0 if not is_whole or add(totals, group, classes.amount, sizes) else NO_LIMBS
+        return 0 if not (is_whole and counts) or add(totals, group, classes.amount, sizes) else NO_LIMBS
     if is_whole:
         states[one, FOLLOWED] = time
-        return _end(classes, target, time)
+        return _end(classes, target, time) if counts else 0
     if states[one, WATCHED] and states[one, FOLLOWED] < time:
         if sizes[NOTES] == classes.notes.shape[0]:
             return NO_STEPS

@@ -22,6 +22,7 @@ from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
 from trellis.kernels.explore.moves import make_moves
+from trellis.kernels.explore.starts import NOT_ALIKE, CountedStarts, plain_starts
 from trellis.language.syntax import Report
 from trellis.memory import beyond_limit, fits_memory
 from trellis.operators.patterns.bounded import with_bounds_of_sums
@@ -279,23 +280,49 @@ class Exploration:
 
     def counts(self, groups: Groups) -> list[int]:
         """Return the exact numbers of results of groups; see `trellis.plan.carried.counts_alone`."""
+        found = self.numbers(groups, plain_starts(), self._chosen)
+        assert found is not None
+        return found
+
+    def numbers(
+        self, groups: Groups, starts: CountedStarts, chosen: NDArray[np.bool_], best: bool = False
+    ) -> list[int] | None:
+        """Return the exact numbers of matches of groups that are not followed, or the value of the best one of each.
+
+        Parameters
+        ----------
+        groups
+            The groups.
+        starts
+            What is asked of the first events; see `CountedStarts`.
+        chosen
+            The events at which matches may begin; empty for all.
+        best
+            Whether values are asked for, also of matches that are followed: less `NONE_YET`, and 0 for none.
+
+        Returns
+        -------
+        The numbers; None where what is put before matches has another rest.
+        """
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
-        sizes = self.plan.sizes
-        room, chosen = self._made(0), self._chosen
-        size, limbs = sizes.least_vertices, LEAST_LIMBS
-        some = self.plan.bound.report is Report.UNEXTENDABLE and self.plan.automaton.is_followed()
+        sizes, room = self.plan.sizes, self._made(0)
+        size, limbs = sizes.least_vertices, 1 if best else LEAST_LIMBS
+        some = self.plan.bound.report is Report.UNEXTENDABLE and self.plan.automaton.is_followed() and not best
         steps = size if some else 0
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
         row = np.empty(room.width, np.int64)
         classes = c.make_classes(size, room.width, variables, limbs, len(room.moves.rows), steps)
-        totals, found = np.zeros((len(groups), limbs), np.uint64), []
+        totals, found = np.zeros((len(groups), limbs), np.uint64), list[int]()
         while True:
+            classes.sizes[c.BEST] = best
             status, at = count_groups(
-                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes, row,
-                room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
+                compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes, starts,
+                row, room.fresh[0], room.due, lo, hi, first, last, chosen, totals,
             )  # fmt: skip
             found += [sum(limb << (64 * i) for i, limb in enumerate(one)) for one in totals[first:at].tolist()]
+            if status == NOT_ALIKE:
+                return None
             if status == 0:
                 self.most = max(self.most, int(classes.sizes[c.MOST]))
                 own_bytes = c.class_bytes(room.width, variables, limbs, steps)
