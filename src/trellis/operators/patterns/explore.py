@@ -39,6 +39,7 @@ SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
 SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
+NO_COVERS = np.zeros(0, np.int64)
 PATHS_AT_ONCE = 4  # of the bytes that are allowed, the part from which on groups wait for the next paths
 
 
@@ -216,10 +217,13 @@ class Exploration:
             plain = tuple(replace(one, sets=True) for one in self.variables.guard_terms)
             return compile_tables(self.plan, self.events, replace(self.variables, guard_terms=plain))
 
-    def paths(self, groups: Groups, first: int, last: int) -> Paths:
-        """Return the results of the groups `[first, last)` as paths, or of as many of them as fit into memory."""
+    def paths(self, groups: Groups, first: int, last: int, covers: Ints = NO_COVERS) -> Paths:
+        """Return the results of the groups `[first, last)` as paths, or of as many of them as fit into memory.
+
+        With `covers` the groups are those of single first events: see `explore_groups`.
+        """
         room, found, taken = self._room(groups, first, last), [], 0
-        for graphs, sizes in self._graphs(groups, first, last, room):
+        for graphs, sizes in self._graphs(groups, first, last, room, covers):
             found += self._reported(graphs, room, sizes)
             taken += sum(array.nbytes for array in found[-1])
             if taken > self.plan.sizes.memory // PATHS_AT_ONCE:
@@ -244,9 +248,11 @@ class Exploration:
         self._lefts.append(room.steps_left)
         return room
 
-    def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
+    def _graphs(
+        self, groups: Groups, first: int, last: int, room: Room, covers: Ints
+    ) -> Iterator[tuple[GroupGraphs, Ints]]:
         """Yield the graphs of groups, and their numbers of events."""
-        for (graphs, *_), sizes in self._explored(groups, first, last, room):
+        for (graphs, *_), sizes in self._explored(groups, first, last, room, covers=covers):
             found = GroupGraphs(*graphs)
             vertices, edges = np.diff(found.begins[:, :2], axis=0).T
             sizes_in_bytes = vertices * (8 * room.width + 54 + r.VERTEX_BYTES) + edges * 2 * r.EDGE_BYTES
@@ -255,8 +261,9 @@ class Exploration:
             yield found, sizes
 
     def _explored(
-        self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None
-    ) -> Iterator[tuple[list[Any], Ints]]:
+        self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None,
+        covers: Ints = NO_COVERS,
+    ) -> Iterator[tuple[list[Any], Ints]]:  # fmt: skip
         """Yield the graphs of groups, or what is told of their matches, and their numbers of events."""
         compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
@@ -267,8 +274,8 @@ class Exploration:
         while status:
             status, at, *found = explore_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves,
-                room.graph, room.due, room.fresh, lo, hi, first, last, room.bytes_left, terms is not None,
-                terms or NO_TERMS,
+                room.graph, room.due, room.fresh, lo, hi, first, last, covers, room.bytes_left,
+                terms is not None, terms or NO_TERMS,
             )  # fmt: skip
             if not status:
                 room.release()

@@ -88,14 +88,19 @@ class PatternStructure(GroupParts):
             return self.pivot_counts
         if self._mirror is not None:
             return self._mirror.counts[::-1]
-        positions = self.plan.positions
-        far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
+        far = self.is_far
         if far and counts_alone(self.plan) and not self.is_short:  # a graph for each first event takes longer
             apart = self._counted_apart()
             return self.exploration.counts(self.events.groups) if apart is None else apart
         if far and not self.is_short and self.single_starts is not None:
             return self.single_starts.of_groups(len(self.events.groups))
         return self._counted_on_paths()
+
+    @property
+    def is_far(self) -> bool:
+        """Whether conditions look farther than neighbours."""
+        positions = self.plan.positions
+        return self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
 
     @cached_property
     def single_starts(self) -> SingleStarts | None:
