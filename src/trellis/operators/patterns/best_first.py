@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 FEWEST = 4  # windows, or first events, of which some may be left out
 MOST_WANTED = 1 << 12
 MOST_AT_ONCE = 64
-LARGEST, NOTHING = (1 << 63) - 1, -(1 << 63)
+LARGEST, NOTHING = (1 << 63) - 1, -NONE_YET
 
 
 Batches = Iterable[PathBatch]
@@ -91,7 +91,7 @@ class _Space:
         letters = np.array(structure.exploration.compiled.alphabet.codes, np.int64) & VARIABLE
         starts = CountedStarts(self.alone, -1, self.covers, 0 * self.covers, gives[:, letters])
         numbers = structure.exploration.numbers(self.groups, starts, self.chosen, best=True)
-        return None if numbers is None else np.array([n - NONE_YET if n else NOTHING for n in numbers], np.int64)
+        return None if numbers is None else np.array([n - NONE_YET for n in numbers], np.int64)
 
     def parts(self, structure: PatternStructure, tasks: Ints) -> Iterator[tuple[PatternPart, Ints]]:
         """Yield the paths of some tasks, in rising order, with the task of each group of a part."""
