@@ -56,7 +56,8 @@ class Classes(NamedTuple):
         An open-addressing hash of the classes, plus one, and the place of each in it.
     sizes
         How many classes, live ones, and touched ones there are, the most classes that a group had, how many limbs are
-        in use, and whether classes take events together; and how many rows of codes classes wait for.
+        in use, and whether classes take events together; how many rows of codes classes wait for; and whether classes
+        carry the value of their best match in place of the number of all.
     stack
         The classes of which it is asked whether their matches go on, each for the one before; see `ends`.
     chains, keys
@@ -72,13 +73,13 @@ class Classes(NamedTuple):
     memo: np.ndarray  # int32 (moves,)
     table: np.ndarray  # int32 (2 * classes,)
     at: np.ndarray  # int64 (classes,)
-    sizes: np.ndarray  # int64 (7,)
+    sizes: np.ndarray  # int64 (8,)
     stack: np.ndarray  # int64 (depth, 3)
     chains: np.ndarray  # int32 (2 * classes,)
     keys: np.ndarray  # int64 (8,)
 
 
-ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, KEYS = range(7)
+ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, KEYS, BEST = range(8)
 
 
 def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int, depth: int = 1) -> Classes:
@@ -87,7 +88,7 @@ def make_classes(classes: int, width: int, variables: int, limbs: int, moves: in
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
         np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, NUMBERS), np.int64),
         np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.zeros(7, np.int64), np.empty((depth, 3), np.int64),
+        np.empty(classes, np.int64), np.zeros(8, np.int64), np.empty((depth, 3), np.int64),
         np.zeros(2 * classes, np.int32), np.empty(MOST_KEYS, np.int64),
     )  # fmt: skip
 
@@ -157,7 +158,10 @@ def forget_last(tables, row, variable):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def add(total, number, other, sizes):
-    """Add limbs to those of a row; return whether they fit."""
+    """Add limbs to those of a row, or keep the greater value; return whether they fit."""
+    if sizes[BEST]:
+        total[number, 0] = max(total[number, 0], other[0])
+        return True
     used = sizes[LIMBS]
     carry = np.uint64(0)
     for i in range(used):

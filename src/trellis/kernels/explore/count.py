@@ -15,6 +15,7 @@ from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.bars import bar
 from trellis.kernels.explore.classes import (
     BESIDE,
+    BEST,
     FAILED,
     GUARDED,
     KEYS,
@@ -43,22 +44,16 @@ from trellis.kernels.explore.graph import begin_row
 from trellis.kernels.explore.keys import forget_classes, wait, waiting
 from trellis.kernels.explore.lead import follow
 from trellis.kernels.explore.lists import FULL
-from trellis.kernels.explore.matches import (
-    END,
-    SPENT,
-)
-from trellis.kernels.explore.moves import (
-    has_moves,
-    refresh,
-    shape_of,
-)
+from trellis.kernels.explore.matches import END, SPENT
+from trellis.kernels.explore.moves import has_moves, refresh, shape_of
+from trellis.kernels.explore.starts import NONE_YET, NOT_ALIKE, has_none, let_give, note_longer, note_value
 from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _take_all(
-    tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, event, alone, chosen, totals,
-    group, lo, hi, every,
+    tables, columns, programs, lists, scratch, moves, classes, starts, start, row, fresh, due, event, alone, chosen,
+    totals, group, lo, hi, every,
 ):  # fmt: skip
     """Let all classes take an event, after those that wait for it the youngest first: others mostly made them."""
     usable = np.int64(0)
@@ -67,6 +62,15 @@ def _take_all(
         if columns[upto, event] != columns[upto, event + 1]:
             usable |= 1 << variable
     states, ways, sizes, ints, there = classes.states, classes.ways, classes.sizes, programs.ints, programs.there
+    letter, begun, same, other = starts.letter, np.int64(FAILED), False, False
+    if letter >= 0 and usable & (1 << letter) and event > lo:
+        begun = follow(
+            tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, letter, event, lo, hi,
+            True,
+        )  # fmt: skip
+        if begun < 0 and begun != FAILED:
+            return begun
+    counts = not starts.alone or event >= starts.covers[lo]
     live, waits, key, keys = sizes[LIVE] if usable else 0, np.int64(-1), 0, sizes[KEYS] if usable else 0
     while waits >= 0 or key < keys or live:
         is_live, made = waits < 0 and key == keys, False
@@ -83,13 +87,9 @@ def _take_all(
                 continue
         some = states[one, NEXT] & usable
         scratch.left[0] -= 1
-        if not some or (one == start and chosen.shape[0] and not chosen[event]):
+        if not some or (one == start and ((chosen.shape[0] and not chosen[event]) or (starts.alone and event != lo))):
             continue
-        empty = True
-        for k in range(sizes[LIMBS]):
-            classes.amount[k] = classes.counts[one, k]
-            empty &= classes.amount[k] == 0
-        if empty:  # what it had is barred now
+        if has_none(classes, one):  # what it had is barred now
             continue
         states[one, TAKEN] = alone
         for variable in range(tables[t.VARIABLES]):
@@ -106,7 +106,13 @@ def _take_all(
                 continue
             if target < 0:
                 return target
-            if ways[one, way + WHOLE]:
+            if begun >= 0 and variable == letter and one != start:
+                same |= target == begun
+                other |= target != begun
+            let_give(classes, starts, one, start, variable, event)
+            if ways[one, way + WHOLE] and counts and sizes[BEST]:
+                note_value(classes, starts, variable, event, totals, group)
+            elif ways[one, way + WHOLE] and counts:
                 goes_on = np.int64(0)
                 if not every:
                     goes_on = is_followed(
@@ -125,19 +131,24 @@ def _take_all(
         if made and is_live and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
             sizes[LIVE] -= 1
             states[live, LIVING] = states[sizes[LIVE], LIVING]
-    return SPENT if scratch.left[0] < 0 else 0
+    if scratch.left[0] < 0:
+        return SPENT
+    return note_longer(starts, same, other, event, hi)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _count_group(
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, lo, hi, chosen, totals, group, every
-):
+    tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due, lo, hi, chosen, totals, group,
+    every,
+):  # fmt: skip
     """Add the number of whole matches of a group; return 0, or what went wrong."""
+    if starts.alone and starts.others[lo] > starts.covers[lo]:
+        return np.int64(NOT_ALIKE)
     refresh(tables, lists, moves)
     begin_row(lists, scratch, row, hi)
     shape = shape_of(tables, lists, moves, row) if has_moves(tables) else np.int64(FULL)
     start = make_class(tables, lists, classes, row, shape)
-    classes.counts[start, 0] = 1
+    classes.counts[start, 0] = NONE_YET if classes.sizes[BEST] else 1
     classes.sizes[LIMBS] = 1
     classes.amount[:] = 0
     enliven(classes.states, classes.sizes, start)
@@ -152,7 +163,7 @@ def _count_group(
                 if status < 0:
                     return status
             status = _take_all(
-                tables, columns, programs, lists, scratch, moves, classes, start, row, fresh, due, e,
+                tables, columns, programs, lists, scratch, moves, classes, starts, start, row, fresh, due, e,
                 e + 1 if end == event + 1 and not tables[t.ALONE] else 0, chosen, totals, group, lo, hi, every,
             )  # fmt: skip
             if status < 0:
@@ -169,15 +180,15 @@ def _count_group(
 
 @njit(cache=True, nogil=True, branching=True)
 def count_groups(
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo, groups_hi, first, last,
-    chosen, totals, every,
+    tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due, groups_lo, groups_hi, first,
+    last, chosen, totals, every,
 ):  # fmt: skip
     """Write the numbers of whole matches of the groups from `first` to `last`; return a status, and the group it is of.
 
     Parameters
     ----------
-    tables, columns, programs, lists, scratch, moves, classes, row, fresh, due
-        What the exploration goes by, and works in.
+    tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due
+        What the exploration goes by, and works in; see `CountedStarts`.
     groups_lo, groups_hi, first, last
         The events of the groups, and which of them.
     chosen
@@ -189,7 +200,7 @@ def count_groups(
     """
     for group in range(first, last):
         status = _count_group(
-            tables, columns, programs, lists, scratch, moves, classes, row, fresh, due, groups_lo[group],
+            tables, columns, programs, lists, scratch, moves, classes, starts, row, fresh, due, groups_lo[group],
             groups_hi[group], chosen, totals, group, every,
         )  # fmt: skip
         forget_classes(classes, moves)

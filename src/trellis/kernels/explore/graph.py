@@ -269,9 +269,10 @@ def begin_row(lists, scratch, row, hi):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi):
+def explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, alone, lo, hi):
     """Fill a graph with the matches so far of the events from `lo` to `hi`; return 0, or what there is no room for.
 
+    These are all that begin there, or `alone` those that begin with the first of these events.
     With more room it goes on where it stopped: at the vertex whose edges did not fit, which are made again. The
     vertices that they led to stay: the same will be found.
     """
@@ -289,15 +290,15 @@ def explore(tables, columns, programs, lists, scratch, moves, graph, due, row, f
     else:
         shape = _read(graph, vertex, row)
     while True:
-        answer = np.int64(NOT_LEAN)
+        answer, end = np.int64(NOT_LEAN), lo + 1 if alone and vertex < 0 else hi
         if shape >= 0:
             answer = go_on_plainly(
-                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi,
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, end,
                 ALL_LETTERS, lo, hi,
             )  # fmt: skip
         if answer == NOT_LEAN:
             answer = leave(
-                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, hi,
+                tables, columns, programs, lists, scratch, moves, graph, vertex, shape, row, due, fresh, lo, end,
                 ALL_LETTERS, lo, hi,
             )  # fmt: skip
         if answer < 0:

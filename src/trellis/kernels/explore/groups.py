@@ -50,8 +50,8 @@ class GroupGraphs(NamedTuple):
 
 @njit(cache=True, nogil=True, branching=True)
 def explore_groups(
-    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, most,
-    notes, forbids,
+    tables, columns, programs, lists, scratch, moves, graph, due, fresh, groups_lo, groups_hi, first, last, covers,
+    most, notes, forbids,
 ):  # fmt: skip
     """Return the graphs of the groups from `first` to `last`, or what a NOT that forbids them asks of their matches.
 
@@ -63,6 +63,9 @@ def explore_groups(
         What the exploration goes by, and works in.
     groups_lo, groups_hi, first, last
         The groups.
+    covers
+        For each event the first with which matches that begin there may end: of each group only those that begin with
+        its first event are explored. Empty where all are.
     most
         The bytes that the graphs may take.
     notes, forbids
@@ -77,7 +80,7 @@ def explore_groups(
     found, tuples
         Their matches; see `note_matches`.
     """
-    room, edge_room, start_room = 1024, 1024, 1024
+    room, edge_room, start_room, alone = 1024, 1024, 1024, covers.shape[0] > 0
     row = np.empty(graph.rows.shape[1], np.int64)
     events, taken = np.empty(room, np.int64), np.empty(room, np.int64)
     complete, wanted = np.empty(room, np.bool_), np.empty(room, np.bool_)
@@ -90,7 +93,7 @@ def explore_groups(
     group = first
     while group < last:
         lo, hi = groups_lo[group], groups_hi[group]
-        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, lo, hi)
+        status = explore(tables, columns, programs, lists, scratch, moves, graph, due, row, fresh, alone, lo, hi)
         if notes and status == 0:
             status, found, tuples, matches, used = note_matches(
                 tables, columns, programs, lists, scratch, graph, groups_lo, groups_hi, group, forbids, found, tuples,
@@ -110,6 +113,8 @@ def explore_groups(
             status = NO_MEMORY
             break
         one = ordered(tables, graph, lo, hi)
+        for v in range(size if alone else 0):
+            one.wanted[v] &= one.events[v] >= covers[lo]
         forget_graph(graph, lo, hi, tables[t.VARIABLES])
         number = one.starts.shape[0]
         if first + 1 == last:  # large graphs are alone: they are not copied

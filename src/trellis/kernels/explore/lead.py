@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.bars import UNTRACKED, guards_of, is_steady, leads_alike
+from trellis.kernels.explore.bars import UNTRACKED, guards_of, is_barred, is_steady, kept_event, leads_alike
 from trellis.kernels.explore.classes import (
     ALL,
     CHANGING,
@@ -35,7 +35,6 @@ from trellis.kernels.explore.iterations import begin_iteration
 from trellis.kernels.explore.lists import FULL, is_row
 from trellis.kernels.explore.matches import (
     BOUND,
-    BRANCHES,
     EVENT,
     FAILS,
     HOLDS,
@@ -43,7 +42,6 @@ from trellis.kernels.explore.matches import (
     TRACKED,
     TROUBLE,
     VARIABLE,
-    is_filled,
 )
 from trellis.kernels.explore.moves import (
     M_FIXED,
@@ -66,7 +64,6 @@ from trellis.kernels.explore.moves import (
 )
 from trellis.kernels.explore.progress import is_complete, is_result, open_views, step
 from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
-from trellis.kernels.expression.program import TRUE
 from trellis.kernels.jit import njit
 
 
@@ -118,68 +115,6 @@ def _find_class(tables, lists, moves, classes, fresh, shape, pooled):
             ):
                 return np.int64(NO_CLASSES)
     return target
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _kept_event(tables, columns, lists, row, event, lo):
-    """Return the event that a class keeps of a match for the NOTs and UNTILs of steps that may come next.
-
-    It is `NONE` where there are none. Else it is the last event that one of them forbids, if there is any, and not the
-    event itself: matches between which nothing forbidden lies have the same rest.
-    """
-    if not tables[t.NOTS]:
-        return np.int64(t.NONE)
-    same = columns[t.SAME_ROW, event]
-    if tables[t.GROUPS] or tables[t.EDGED]:
-        return same
-    kept = np.int64(t.NONE)
-    begin = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        state = lists.values[b]
-        first, last = t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)
-        for i in range(t.at(tables, t.A_GUARD_BEGINS, first), t.at(tables, t.A_GUARD_BEGINS, last)):
-            guard = t.at(tables, t.A_GUARDS, i)
-            behind = same + 1 if t.at(tables, t.A_GUARD_UNTIL, guard) else columns[t.LATER_ROW, same]
-            kept = max(kept, lo)
-            for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
-                absent = t.at(tables, t.A_ABSENTS, a)
-                place = columns[tables[t.E_UPTO] + absent, behind]
-                if place > columns[tables[t.E_UPTO] + absent, lo]:
-                    kept = max(kept, t.at(tables, t.E_USABLE, t.at(tables, t.E_BEGINS, absent) + place - 1))
-    return min(kept, same)
-
-
-@njit(cache=True, nogil=True, _nrt=False)
-def _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
-    """Return whether a class never takes an event of a variable again: what is forbidden lies behind its last event."""
-    if tables[t.EDGED]:  # what is forbidden now may be none in a longer gap
-        return False
-    begin, bound = lists.ends[row[BRANCHES] - 1] if row[BRANCHES] else 0, row[BOUND]
-    for b in range(begin, lists.ends[row[BRANCHES]], 2):
-        state = lists.values[b]
-        for k in range(t.at(tables, t.A_BEGINS, state), t.at(tables, t.A_BEGINS, state + 1)):
-            if t.at(tables, t.A_VARIABLE, k) != variable:
-                continue
-            barred = False
-            for i in range(t.at(tables, t.A_GUARD_BEGINS, k), t.at(tables, t.A_GUARD_BEGINS, k + 1)):
-                guard = t.at(tables, t.A_GUARDS, i)
-                until, known = t.at(tables, t.A_GUARD_UNTIL, guard), row[EVENT] >= 0
-                if until == t.FIRST_EVENT or not (until or t.at(tables, t.A_GUARD_AFTER, guard)):
-                    continue
-                for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
-                    for term in range(tables[t.TERMS]):
-                        if t.at(tables, t.T_ROOT, term) == t.at(tables, t.A_ABSENTS, a):
-                            own = t.at(tables, t.T_VARIABLES, term)
-                            known &= own & ~bound == 0 and own & open_ == 0
-                if known:
-                    low = row[EVENT] + 1 if until else columns[t.SAME_ROW, row[EVENT]]
-                    high = event + 1 if until else columns[t.SAME_ROW, event]
-                    barred |= (
-                        is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi) == TRUE
-                    )
-            if not barred:
-                return False
-    return True
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -236,7 +171,7 @@ def _lead(
             if forbids and row[EVENT] <= TRACKED:
                 if is_steady(tables, lists, row, variable):
                     classes.ways[one, way + LEAD] = STUCK
-            elif forbids and _is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
+            elif forbids and is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
                 classes.ways[one, way + LEAD] = STUCK
             return _failed(answer)
         whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
@@ -255,7 +190,7 @@ def _lead(
     if tables[t.NOTS] and not tables[t.GROUPS]:
         nots, untils = guards_of(tables, lists, fresh, open_views(tables, lists, fresh))
     if nots == UNTRACKED:
-        fresh[EVENT] = _kept_event(tables, columns, lists, fresh, event, lo)
+        fresh[EVENT] = kept_event(tables, columns, lists, fresh, event, lo)
     else:
         fresh[EVENT] = TRACKED if nots | untils else t.NONE
     forget_last(tables, fresh, variable)

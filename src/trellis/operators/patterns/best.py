@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
 from trellis.events.columns.program_tables import TooWideForKernels
-from trellis.events.slice import Slice
-from trellis.kernels.best import nodes
 from trellis.kernels.pivots import search as kernel
 from trellis.kernels.pivots.cases import NOTHING, EventSymbols, best_of_pivots
 from trellis.kernels.pivots.ranks import LARGEST, ranks_of
 from trellis.language.bound import BoundQuery
 from trellis.language.syntax import Report, Select
 from trellis.operators.batch import NO_RANK, PathBatch
-from trellis.operators.patterns.end_keys import EndKeys
+from trellis.operators.patterns.order_values import order_values
 from trellis.operators.patterns.paths import BoundVertices
 from trellis.operators.patterns.pivot_automaton import NotPivotal
 from trellis.operators.patterns.pivot_events import PivotEvents
 from trellis.operators.patterns.structure import PatternStructure
-from trellis.operators.trends.keys import Flags, OrderWord, make_keys
-from trellis.plan.pivots import is_needed, pivot_plan
+from trellis.plan.pivots import pivot_plan
 
 Ints = NDArray[np.int64]
 MOST_WANTED = 1 << 12  # results that are searched
 MOST_WAYS = 1 << 22  # that a search for values leaves for later
-VALUE_BITS = 61
 
 
 def best_by_pivots(structure: PatternStructure, bound: BoundQuery, per_group: bool) -> PathBatch | None:
@@ -79,56 +73,11 @@ class _PivotSearch:
 
     def __init__(self, structure: PatternStructure, read: PivotEvents, bound: BoundQuery) -> None:
         self._structure, self._read, self._bound = structure, read, bound
-        self._each, self._first, self._last = self._gives()
-
-    # --- Values
-
-    def _gives(self) -> tuple[Ints, Ints, Ints]:
-        """Return the value that each event adds to a result, and those that it adds as the first and the last one."""
-        structure, rows = self._structure, self._read.rows
-        vertices, automaton = BoundVertices(rows, self._read.codes), structure.plan.automaton
-        ends = {one.state for one in automaton.accepting}
-        outer = (
-            {t.variable for t in automaton.transitions if t.source == 0},
-            {t.variable for t in automaton.transitions if t.target in ends},
-        )
-        translated = EndKeys(self._bound, structure.events, vertices, structure.variables.codes, outer, listed=True)
-        orderings = translated.translated(self._bound.order_by)
-        if orderings is None:
+        vertices = BoundVertices(read.rows, read.codes)
+        values = order_values(structure, bound, vertices, read.longest)
+        if values is None or not values.exact:
             raise NotPivotal
-        every = np.ones(len(rows), np.bool_)
-        vertices_alone = _columns_alone(structure.events, translated.columns, rows)
-        keys = make_keys(orderings, vertices_alone, every, self._read.longest)
-        if keys is None or keys.closed:
-            raise NotPivotal
-        words = [word for word in keys.words if word.flag is None or not self._is_met(keys.flags[word.flag])]
-        if not words or any(map(_is_odd, words)):
-            raise NotPivotal
-        return self._packed(words)
-
-    def _is_met(self, flag: Flags) -> bool:
-        """Return whether each result has an event with a flag: all those of some variable have it that each has."""
-        automaton = self._structure.plan.automaton
-        met = (name for code, name in enumerate(self._read.names) if flag[self._read.codes == code].all())
-        return any(is_needed(automaton, name) for name in met)
-
-    def _packed(self, words: list[OrderWord]) -> tuple[Ints, Ints, Ints]:
-        """Return words as one number, the most important ones in its highest bits."""
-        size = len(self._read.rows)
-        parts = [np.zeros(size, object) for _ in range(3)]
-        bits, scale = 0, 1
-        for word in reversed(words):
-            given = [np.zeros(size, np.int64) if one is None else one for one in (word.each, word.first, word.last)]
-            most = [int(np.abs(one).max(initial=0)) for one in given]
-            bound = most[0] * self._read.longest + most[1] + most[2]
-            for part, one in zip(parts, given, strict=True):
-                part += one.astype(object) * (word.sign * scale)
-            scale *= 2 * bound + 1
-            bits = scale.bit_length()
-        if bits > VALUE_BITS:
-            raise NotPivotal
-        each, first, last = (part.astype(np.int64) for part in parts)
-        return each, first, last
+        self._each, self._first, self._last = values.most
 
     # --- Search
 
@@ -222,12 +171,3 @@ class _PivotSearch:
             machine, names = self._read.machine, self._read.names
             codes = np.concatenate([machine.codes_of([names[code] for code in own]) for own in each])
         return PathBatch.of_ends(one.events.rows[events].astype(np.int32), ends, labels, codes)
-
-
-def _is_odd(word: Any) -> bool:
-    return bool(word.kind != nodes.HIGH or word.nth is not None or word.flag is not None)
-
-
-def _columns_alone(events: Slice, columns: dict[str, pa.Array], rows: Ints) -> Slice:
-    """Return a slice of vertices that has some columns."""
-    return replace(events, columns=columns, times=events.times[rows], usable=np.ones(len(rows), np.bool_))

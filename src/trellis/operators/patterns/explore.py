@@ -24,6 +24,7 @@ from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
 from trellis.kernels.explore.moves import make_moves
+from trellis.kernels.explore.starts import NOT_ALIKE, CountedStarts, plain_starts
 from trellis.language.syntax import Report
 from trellis.memory import beyond_limit, fits_memory
 from trellis.operators.patterns.bounded import with_bounds_of_sums
@@ -42,6 +43,7 @@ SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
 SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
+NO_COVERS = np.zeros(0, np.int64)
 PATHS_AT_ONCE = 4  # of the bytes that are allowed, the part from which on groups wait for the next paths
 
 
@@ -219,10 +221,13 @@ class Exploration:
             plain = tuple(replace(one, sets=True) for one in self.variables.guard_terms)
             return compile_tables(self.plan, self.events, replace(self.variables, guard_terms=plain))
 
-    def paths(self, groups: Groups, first: int, last: int) -> Paths:
-        """Return the results of the groups `[first, last)` as paths, or of as many of them as fit into memory."""
+    def paths(self, groups: Groups, first: int, last: int, covers: Ints = NO_COVERS) -> Paths:
+        """Return the results of the groups `[first, last)` as paths, or of as many of them as fit into memory.
+
+        With `covers` the groups are those of single first events: see `explore_groups`.
+        """
         room, found, taken = self._room(groups, first, last), [], 0
-        for graphs, sizes in self._graphs(groups, first, last, room):
+        for graphs, sizes in self._graphs(groups, first, last, room, covers):
             found += self._reported(graphs, room, sizes)
             taken += sum(array.nbytes for array in found[-1])
             if taken > self.plan.sizes.memory // PATHS_AT_ONCE:
@@ -247,9 +252,11 @@ class Exploration:
         self._lefts.append(room.steps_left)
         return room
 
-    def _graphs(self, groups: Groups, first: int, last: int, room: Room) -> Iterator[tuple[GroupGraphs, Ints]]:
+    def _graphs(
+        self, groups: Groups, first: int, last: int, room: Room, covers: Ints
+    ) -> Iterator[tuple[GroupGraphs, Ints]]:
         """Yield the graphs of groups, and their numbers of events."""
-        for (graphs, *_), sizes in self._explored(groups, first, last, room):
+        for (graphs, *_), sizes in self._explored(groups, first, last, room, covers=covers):
             found = GroupGraphs(*graphs)
             vertices, edges = np.diff(found.begins[:, :2], axis=0).T
             sizes_in_bytes = vertices * (8 * room.width + 54 + r.VERTEX_BYTES) + edges * 2 * r.EDGE_BYTES
@@ -258,8 +265,9 @@ class Exploration:
             yield found, sizes
 
     def _explored(
-        self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None
-    ) -> Iterator[tuple[list[Any], Ints]]:
+        self, groups: Groups, first: int, last: int, room: Room, terms: ForbiddenTerms | None = None,
+        covers: Ints = NO_COVERS,
+    ) -> Iterator[tuple[list[Any], Ints]]:  # fmt: skip
         """Yield the graphs of groups, or what is told of their matches, and their numbers of events."""
         compiled = self.compiled
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
@@ -270,8 +278,8 @@ class Exploration:
         while status:
             status, at, *found = explore_groups(
                 compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves,
-                room.graph, room.due, room.fresh, lo, hi, first, last, room.bytes_left, terms is not None,
-                terms or NO_TERMS,
+                room.graph, room.due, room.fresh, lo, hi, first, last, covers, room.bytes_left,
+                terms is not None, terms or NO_TERMS,
             )  # fmt: skip
             if not status:
                 room.release()
@@ -283,24 +291,44 @@ class Exploration:
 
     def counts(self, groups: Groups) -> list[int]:
         """Return the exact numbers of results of groups; see `trellis.plan.carried.counts_alone`."""
-        found = self._counted(groups, None)
+        found = self.numbers(groups, plain_starts(), self._chosen)
         assert found is not None
         return found
 
     def counts_beside(self, groups: Groups) -> list[int] | None:
         """Return the same, as `trellis.plan.carried.counts_beside` says; None if too much may be put before matches."""
         compiled = self.compiled
-        return self._counted(
-            groups, ease_of(compiled.guard_terms, compiled.registers, self.events.columns, len(self.events))
-        )
+        ease = ease_of(compiled.guard_terms, compiled.registers, self.events.columns, len(self.events))
+        return self.numbers(groups, plain_starts(), self._chosen, ease=ease)
 
-    def _counted(self, groups: Groups, ease: Ease | None) -> list[int] | None:
-        """Return the numbers of results of groups; with `ease`, beside matches that begin before."""
+    def numbers(
+        self, groups: Groups, starts: CountedStarts, chosen: NDArray[np.bool_], best: bool = False,
+        ease: Ease | None = None,
+    ) -> list[int] | None:  # fmt: skip
+        """Return the exact numbers of matches of groups that are not followed, or the value of the best one of each.
+
+        Parameters
+        ----------
+        groups
+            The groups.
+        starts
+            What is asked of the first events; see `CountedStarts`.
+        chosen
+            The events at which matches may begin; empty for all.
+        best
+            Whether values are asked for, also of matches that are followed: less `NONE_YET`, and 0 for none.
+        ease
+            What tells which rests are easier, where matches that something may be put before do not count.
+
+        Returns
+        -------
+        The numbers; None where what is put before matches has another rest, or too much may be put there.
+        """
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
-        sizes = self.plan.sizes
-        room, chosen = self._made(0), self._chosen
-        size, limbs, depth, couples = sizes.least_vertices, LEAST_LIMBS, LEAST_DEPTH, sizes.least_vertices
+        sizes, room = self.plan.sizes, self._made(0)
+        size, depth, couples = sizes.least_vertices, LEAST_DEPTH, sizes.least_vertices
+        limbs = 1 if best else LEAST_LIMBS
         every = self.plan.bound.report is Report.ANY or not self.plan.automaton.is_followed()
         variables = compiled.number(t.VARIABLES) + compiled.number(t.NOTS)
         row, alone = np.empty(room.width, np.int64), ease is None
@@ -308,12 +336,13 @@ class Exploration:
             np.empty(1 if alone else number, np.int64) for number in (MOST_BESIDE + 1, MOST_BESIDE + 1, MOST_BESIDE)
         ]
         classes, pairs = self._classes(room, size, variables, limbs, depth, couples, alone)
-        totals, found = np.zeros((len(groups), limbs), np.uint64), []
+        totals, found = np.zeros((len(groups), limbs), np.uint64), list[int]()
         while True:
+            classes.sizes[c.BEST] = best
             if ease is None:
                 status, at = count_groups(
                     compiled.tables, compiled.columns, room.programs, room.known, room.scratch, room.moves, classes,
-                    row, room.fresh[0], room.due, lo, hi, first, last, chosen, totals, every,
+                    starts, row, room.fresh[0], room.due, lo, hi, first, last, chosen, totals, every,
                 )  # fmt: skip
             else:
                 status, at = count_beside(
@@ -329,7 +358,7 @@ class Exploration:
                 self.bytes = max(self.bytes, most * own_bytes + couples * pair_bytes)
                 return found
             first = at
-            if status == c.TOO_MANY_BESIDE:
+            if status in (c.TOO_MANY_BESIDE, NOT_ALIKE):
                 return None
             if status == c.NO_LIMBS:
                 limbs *= 2

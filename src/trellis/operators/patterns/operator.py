@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -223,6 +224,11 @@ class PatternOperator(StructuredOperator[PatternStructure]):
 
             best = best_by_pivots(self.structure, request.bound, request.per_group)
             found = None if best is None else [*best.pieces(self.plan.sizes.batch_values)]
+        if found is None and self.structure.is_far and self.events.pairs > self.plan.sizes.counted_pairs:
+            from trellis.operators.patterns.best_first import best_first
+
+            best = best_first(self.structure, request.bound, request.per_group, partial(self._best_of_part, request))
+            found = None if best is None else [*best.pieces(self.plan.sizes.batch_values)]
         return self._best_of_parts(request) if found is None else map(request.make, found)
 
     def _best_of_parts(self, request: BestRequest[T]) -> Iterator[T]:
@@ -231,19 +237,32 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         for part in self.structure.all_parts():
             if not len(part.paths.events):
                 continue
-            found = None
-            if not np.asarray(part.paths.ambiguous).any() and request.bound.limit is not None:
-                operator = self._keyed(request.bound, part, part.ends, listed=True)
-                if operator is not None:
-                    inner = replace(request, bound=operator.plan.bound, max_trends=total)
-                    found = operator.search_best(inner)
+            found = self._search_part(request, part, total)
             if found is not None:
-                yield from (request.make(batch.on(*part.vertices, part.first)) for batch in found)
+                yield from map(request.make, found)
                 continue
             if not warned:
                 warn_of_all(total, request.max_trends)
                 warned = True
             yield from part.list(request.all_of(part.operator.counts, part.first))
+
+    def _best_of_part(self, request: BestRequest[T], part: PatternPart) -> Iterator[PathBatch]:
+        """Yield the best results of all groups of a part together, or all of them."""
+        counts, plain = part.operator.counts, replace(request, make=lambda batch: batch, per_group=False)
+        found = self._search_part(plain, part, sum(counts))
+        if found is None:
+            warn_of_all(sum(counts), request.max_trends)
+        return part.list(plain.all_of(counts, part.first)) if found is None else iter(found)
+
+    def _search_part(self, request: BestRequest[Any], part: PatternPart, total: int) -> list[PathBatch] | None:
+        """Return the best results of a part of `total` results, or None where all are to be listed."""
+        if np.asarray(part.paths.ambiguous).any() or request.bound.limit is None:
+            return None
+        operator = self._keyed(request.bound, part, part.ends, listed=True)
+        if operator is None:
+            return None
+        found = operator.search_best(replace(request, bound=operator.plan.bound, max_trends=total))
+        return None if found is None else [batch.on(*part.vertices, part.first) for batch in found]
 
     def _search_best(self, request: BestRequest[T]) -> Sequence[PathBatch] | None:
         """Return the best results, or None where all are to be listed."""

@@ -15,6 +15,7 @@ from trellis.operators.patterns.indexed import IndexedPositions, index_positions
 from trellis.operators.patterns.parts import GroupParts
 from trellis.operators.patterns.pivot_counts import counts_by_pivots
 from trellis.operators.patterns.positions import NotSeparable, PositionPaths
+from trellis.operators.patterns.single_starts import SingleStarts, count_by_starts
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.carried import counts_alone, counts_beside
 from trellis.plan.mirror import mirrored
@@ -87,8 +88,7 @@ class PatternStructure(GroupParts):
             return self.pivot_counts
         if self._mirror is not None:
             return self._mirror.counts[::-1]
-        positions = self.plan.positions
-        far = self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
+        far = self.is_far
         if far and counts_alone(self.plan) and not self.is_short:  # a graph for each first event takes longer
             apart = self._counted_apart()
             return self.exploration.counts(self.events.groups) if apart is None else apart
@@ -97,6 +97,17 @@ class PatternStructure(GroupParts):
             if beside is not None:
                 return beside
         return self._counted_on_paths()
+
+    @property
+    def is_far(self) -> bool:
+        """Whether conditions look farther than neighbours."""
+        positions = self.plan.positions
+        return self.plan.operator.method == SEARCH or (positions is not None and positions.compared)
+
+    @cached_property
+    def single_starts(self) -> SingleStarts | None:
+        """The counts by first events, where classes of matches so far tell what is a result."""
+        return count_by_starts(self.plan, self.events, self.variables, self.exploration)
 
     def _counted_on_paths(self) -> list[int]:
         counts, vertices, edges = list[int](), 0, 0
