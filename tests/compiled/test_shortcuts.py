@@ -122,7 +122,7 @@ def test_large_tuples_are_passed_by_their_place() -> None:
     work = jit.njit(_work)
     assert work(room, 4) == 52
     assert [one.tolist() for one in room] == [[209, 418, 627, 836], [97, 194, 291, 388], [4]]
-    inner = _write.overloads[_write.signatures[0]].fndesc
+    inner = next(iter(_write.inner_forms.values())).fndesc
     assert len(work.targetctx.get_arg_packer(inner.argtypes).argument_types) == 2
 
 

@@ -17,7 +17,13 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from llvmlite.binding import Linkage, create_new_function_pass_manager, parse_assembly
+from llvmlite.binding import (
+    Linkage,
+    create_new_function_pass_manager,
+    create_pass_builder,
+    create_pipeline_tuning_options,
+    parse_assembly,
+)
 from numba.core import compiler, config, errors, serialize, sigutils, typing
 from numba.core import types as all_types
 from numba.core.cgutils import normalize_ir_text
@@ -115,6 +121,35 @@ class EntryLibrary(_Library):
         self._final_module.verify()
         super().finalize()
 
+    def serialize_using_object_code(self) -> tuple[str, bytes, list[str]]:
+        """Return machine code and the names of its functions: kernels link inner functions, and need no more of it."""
+        self._ensure_finalized()
+        return self.name, self._get_compiled_object(), [function.name for function in self.get_defined_functions()]
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: tuple[str, bytes, list[str]]) -> Any:
+        name, code, functions = state
+        library = cls(codegen, name)
+        library.enable_object_caching()
+        library._set_compiled_object(code)
+        library._finalize_final_module()
+        codegen._engine._defined_symbols.update(functions)
+        return library
+
+
+class BranchingLibrary(EntryLibrary):
+    """Code that runs and is full of branches."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave loops as they are, and look less for what is rare in such code, which is no slower for it."""
+        options = create_pipeline_tuning_options(min(int(config.OPT), 1))
+        options.loop_unrolling = options.loop_interleaving = options.loop_vectorization = False
+        options.slp_vectorization = bool(config.SLP_VECTORIZE)
+        builder = create_pass_builder(self._codegen._tm, options)
+        passes = builder.getModulePassManager()
+        passes.add_refprune_pass()
+        passes.run(self._final_module, builder)
+
 
 def _link_inner(module: Any, library: Any, called: list[Any]) -> list[Any]:
     """Link inner functions that are called, however far, each once; return the libraries of others."""
@@ -132,12 +167,12 @@ def _link_inner(module: Any, library: Any, called: list[Any]) -> list[Any]:
 
 
 class KernelDispatcher(CPUDispatcher):
-    """A kernel with its specialisations."""
+    """A kernel with its specialisations: the entries, and those that are linked into other kernels' entries."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._cache = NoCache()
-        self._inner: set[tuple[Any, ...]] = set()
+        self.inner_forms: dict[tuple[Any, ...], Any] = {}
         self.neighbours = self.branching = False
 
     def enable_caching(self) -> None:
@@ -149,7 +184,7 @@ class KernelDispatcher(CPUDispatcher):
         args, return_type = sigutils.normalize_signature(sig)
         args = tuple(args)
         with global_compiler_lock:
-            if args in self.overloads and args not in self._inner:
+            if args in self.overloads:
                 return self.overloads[args].entry_point
             if not self._can_compile:
                 raise RuntimeError("compilation disabled")
@@ -157,24 +192,22 @@ class KernelDispatcher(CPUDispatcher):
             if found is None:
                 with _told_if_long(), self._cache.turn():  # in which another process may have compiled it
                     found = self._loaded(sig) or self._compiled(sig, args, return_type)
-            self._inner.discard(args)
-            self.overloads.pop(args, None)
             self.add_overload(found)
             return found.entry_point
 
     def _loaded(self, sig: Any) -> Any:
         """Return the code of an entry that was compiled before; None if there is none."""
-        found = self._cache.load_overload(sig, self.targetctx)
+        with _library_class(EntryLibrary):
+            found = self._cache.load_overload(sig, self.targetctx)
         if found is not None:
             self._cache_hits[sig] += 1
-            self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
         return found
 
     def _compiled(self, sig: Any, args: tuple[Any, ...], return_type: Any) -> Any:
         """Compile an entry, and keep it."""
         self._cache_misses[sig] += 1
-        side_by_side = _side_by_side(self.neighbours, not self.branching)
-        with _everything_inner(self.targetctx.codegen()), quicker(), _no_garbage(), side_by_side:
+        library = _library_class(BranchingLibrary if self.branching else EntryLibrary)
+        with library, _everything_inner(), quicker(), _no_garbage(), _side_by_side(self.neighbours):
             found = self._compile(args, return_type, inner=False)
         _refuse_names(found.signature.return_type, self.py_func.__qualname__)
         self._cache.save_overload(sig, found)
@@ -190,16 +223,19 @@ class KernelDispatcher(CPUDispatcher):
         as_written = self.py_func.__module__.startswith("numba.")
         args = tuple(one if as_written else unliteral(one) for one in args)
         with global_compiler_lock:
-            if args not in self.overloads:
+            if args not in self.inner_forms:
                 found = self._compile(args, None, inner=True)
                 found = found._replace(entry_point=object())  # by which callers find it
                 self.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
-                self.overloads[args] = found
-                self._inner.add(args)
+                self.inner_forms[args] = found
         name = self.py_func.__name__
-        signatures = self.nopython_signatures
+        signatures = [found.signature for found in self.inner_forms.values()]
         template = typing.make_concrete_template(f"CallTemplate({name})", key=name, signatures=signatures)
         return template, signature, args, {}
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the key of the inner function for the types of arguments."""
+        return self.inner_forms[tuple(sigutils.normalize_signature(sig)[0])].entry_point
 
     def _compile(self, args: tuple[Any, ...], return_type: Any, inner: bool) -> Any:
         description, context = self._compiler.targetdescr, self.targetctx
@@ -236,28 +272,37 @@ def _refuse_names(kind: Any, name: str) -> None:
 
 
 @contextmanager
-def _everything_inner(codegen: Any) -> Iterator[None]:
+def _everything_inner() -> Iterator[None]:
     """Have what Numba has written in Python be inner functions too, while an entry is compiled."""
     before = jit_registry.pop(CPU)  # a dictionary whose keys cannot be overwritten
     jit_registry[CPU] = njit
-    codegen._library_class = EntryLibrary
     try:
         yield
     finally:
-        codegen._library_class = JITCodeLibrary
         del jit_registry[CPU]
         jit_registry[CPU] = before
 
 
 @contextmanager
-def _side_by_side(statements: bool, loops: bool) -> Iterator[None]:
-    """Have LLVM put statements together that do the same with neighbours in memory, as Numba does not; or loops."""
-    before = config.SLP_VECTORIZE, config.LOOP_VECTORIZE
-    config.SLP_VECTORIZE, config.LOOP_VECTORIZE = int(statements or before[0]), int(loops and before[1])
+def _library_class(library: type[EntryLibrary]) -> Iterator[None]:
+    """Have code be compiled or loaded into a library of ours."""
+    codegen = CPUDispatcher.targetdescr.target_context.codegen()
+    codegen._library_class = library
     try:
         yield
     finally:
-        config.SLP_VECTORIZE, config.LOOP_VECTORIZE = before
+        codegen._library_class = JITCodeLibrary
+
+
+@contextmanager
+def _side_by_side(statements: bool) -> Iterator[None]:
+    """Have LLVM put statements together that do the same with neighbours in memory, as Numba does not."""
+    before = config.SLP_VECTORIZE
+    config.SLP_VECTORIZE = int(statements or before)
+    try:
+        yield
+    finally:
+        config.SLP_VECTORIZE = before
 
 
 @contextmanager
@@ -314,8 +359,8 @@ def njit(
     neighbours
         Whether statements that do the same with neighbours in memory become one: they stand one behind another.
     branching
-        Whether it is full of branches, with whatever it calls: then looking for loops that do the same with neighbours
-        takes a tenth of the time, for nothing.
+        Whether it is full of branches, with whatever it calls: then a fifth of the time would go to loops, for
+        nothing.
     options
         Those of Numba.
     """

@@ -10,7 +10,7 @@ versions of Numba that this was written for.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any
@@ -62,7 +62,6 @@ VERSIONS = ("0.68.",)
 
 _KNOWN = numba.__version__.startswith(VERSIONS)
 _NESTED = frozenset({"make_function", "build_list"})
-_BARE = frozenset({str, int, bool, float, type(None), ir.Loc, ir.Scope})
 _call_type: Any = types.BaseFunction.get_call_type
 _run: Any = postproc.PostProcessor.run
 
@@ -76,6 +75,7 @@ _mangle: Any = base.BaseContext.mangler
 _delete_exits: Any = interpreter.peep_hole_delete_with_exit
 
 _known: dict[Any, tuple[Any, Any]] = {}
+_bare: set[type] = set()  # of what has no variables inside
 _named: dict[int, set[str]] = {}
 _sizes: dict[str, int] = {}
 
@@ -123,22 +123,32 @@ def _list_variables(self: Any, value: Any) -> list[Any]:
 
 def _add_variables(value: Any, variables: list[Any]) -> None:
     kind = type(value)
-    if kind in _BARE:
-        return
     if kind is ir.Var:
         variables.append(value)
+    elif kind in _bare:
+        return
+    elif kind is ir.Expr:
+        _add_each(value._kws.values(), variables)
     elif kind is dict:
-        for one in value.values():
-            _add_variables(one, variables)
+        _add_each(value.values(), variables)
     elif kind is list or kind is tuple:
-        for one in value:
-            _add_variables(one, variables)
+        _add_each(value, variables)
     elif isinstance(value, ir.Inst):
         variables.extend(value.list_vars())
     elif isinstance(value, ir.Var):
         variables.append(value)
     elif isinstance(value, (list, tuple)):
-        for one in value:
+        _add_each(value, variables)
+    else:
+        _bare.add(kind)
+
+
+def _add_each(values: Iterable[Any], variables: list[Any]) -> None:
+    for one in values:
+        kind = type(one)
+        if kind is ir.Var:
+            variables.append(one)
+        elif kind not in _bare:
             _add_variables(one, variables)
 
 
@@ -287,6 +297,7 @@ def _inline_call(self: Any, *arguments: Any, **named: Any) -> Any:
 _SHORTCUTS: tuple[tuple[Any, str, Any], ...] = (
     (types.BaseFunction, "get_call_type", _known_call_type),
     (types.Type, "__hash__", hash_type),
+    (type(types.Type), "__instancecheck__", type.__instancecheck__),  # no class is registered as one of these types
     (typing.BaseContext, "resolve_getattr", get_attribute),
     (typing.BaseContext, "resolve_value_type", get_value),
     (typing.BaseContext, "refresh", refresh_typing),

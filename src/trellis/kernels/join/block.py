@@ -14,7 +14,7 @@ from trellis.kernels.expression import program as p
 from trellis.kernels.jit import njit
 
 # No function here makes or keeps an array, so references are not counted: that took most of the time.
-lean = njit(cache=True, nogil=True, _nrt=False, branching=True)
+lean = njit(cache=True, nogil=True, _nrt=False)
 BLOCK = 256
 
 
