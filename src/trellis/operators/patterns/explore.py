@@ -19,7 +19,7 @@ from trellis.kernels.explore import tables as t
 from trellis.kernels.explore import vertices as g
 from trellis.kernels.explore.beside import count_beside
 from trellis.kernels.explore.count import count_groups
-from trellis.kernels.explore.easier import Ease
+from trellis.kernels.explore.easier import RegisterEase
 from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
@@ -294,7 +294,7 @@ class Exploration:
             groups, ease_of(compiled.guard_terms, compiled.registers, self.events.columns, len(self.events))
         )
 
-    def _counted(self, groups: Groups, ease: Ease | None) -> list[int] | None:
+    def _counted(self, groups: Groups, ease: RegisterEase | None) -> list[int] | None:
         """Return the numbers of results of groups; with `ease`, beside matches that begin before."""
         compiled, first, last = self.compiled, 0, len(groups)
         lo, hi = groups.lo.astype(np.int64), groups.hi.astype(np.int64)
