@@ -150,6 +150,17 @@ def test_the_best_matches_with_a_pivot(seed: int) -> None:
     assert pivot_counts.counts_by_pivots(counting, events, make_variables(plan, events)) == [len(matches)]
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_matches_are_counted_beside_longer_ones(seed: int) -> None:
+    """`count_beside`."""
+    rows = random_rows(seed, 14)
+    plan, events = given("PATTERN SEQ(B+ b[], C c) WHERE SUM(b.x) < 6", rows)
+    exploration = Exploration(plan, events, make_variables(plan, events))
+    matches = {match[1:] for match in kleene_matches([{"type": "A", "x": 0, "t": -1, "row": -1}, *rows], 6)}
+    earlier = [match for match in matches if any(other[1:] == match for other in matches)]
+    assert exploration.counts_beside(events.groups) == [len(matches) - len(earlier)]
+
+
 @pytest.mark.parametrize("report", ["any", "unextendable", "maximal"])
 @pytest.mark.parametrize("seed", range(4))
 def test_matches_are_explored_counted_and_reported(seed: int, report: str) -> None:

@@ -32,6 +32,7 @@ BY_TABLES = {
     "best_of_pivots": best,
     "best_values": best,
     "bound_tasks": BestMatches,
+    "count_beside": Exploration,
     "count_groups": Exploration,
     "count_join": JoinCounter,
     "count_of_pivots": pivot_counts,

@@ -56,14 +56,14 @@ def _searching(plan: Plan) -> str:
     )
 
 
-def counts_alone(plan: Plan) -> bool:
-    """Return whether a search counts without a graph.
+def counts_alone(plan: Plan, without_ties: bool = False) -> bool:
+    """Return whether a search counts without a graph; arms of AND are taken in any order where no events have one time.
 
     Under REPORT unextendable nothing may be put before a match. What may be put after it is told for all matches with
     the same rest: REPORT does not look at iterations, and HAVING does not change what is complete.
     """
     bound, automaton = plan.bound, plan.automaton
-    if bound.having or automaton.concurrent or automaton.paced or bound.select is not Select.ANY:
+    if bound.having or automaton.paced or bound.select is not Select.ANY or not _is_serial(plan, without_ties):
         return False
     if bound.report is not Report.UNEXTENDABLE or automaton.is_preceded():
         return bound.report is Report.ANY
@@ -77,7 +77,12 @@ def ends_are_told(plan: Plan) -> bool:
     return plain or not automaton.is_followed()
 
 
-def counts_beside(plan: Plan) -> bool:
+def _is_serial(plan: Plan, without_ties: bool) -> bool:
+    """Return whether events that follow one another in a match are never at one time."""
+    return not plan.automaton.concurrent or (without_ties and not any(v.absent for v in plan.bound.variables))
+
+
+def counts_beside(plan: Plan, without_ties: bool = False) -> bool:
     """Return whether a search under REPORT unextendable counts matches beside those that begin before, without a graph.
 
     What may be put after a match is told as in `counts_alone`. At an edge a NOT of a span forbids more or less by what
@@ -86,7 +91,9 @@ def counts_beside(plan: Plan) -> bool:
     bound, automaton = plan.bound, plan.automaton
     if bound.report is not Report.UNEXTENDABLE or bound.select is not Select.ANY or bound.having or bound.filters:
         return False
-    if automaton.concurrent or automaton.worded or automaton.grouped or not automaton.complete or automaton.composite:
+    if automaton.worded or automaton.grouped or not automaton.complete or automaton.composite:
+        return False
+    if not _is_serial(plan, without_ties):
         return False
     if not any(v.absent for v in bound.variables):
         return True

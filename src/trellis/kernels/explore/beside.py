@@ -109,7 +109,7 @@ def _go_on_beside(
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _kept(lists, members, number):
+def _list_of(lists, members, number):
     """Return the list of some classes."""
     for i in range(1, number):
         one, k = members[i], i
@@ -152,7 +152,7 @@ def _take(
         return np.int64(NO_LIMBS)
     if not goes_on:
         return np.int64(0)
-    beside = _kept(lists, members, number)
+    beside = _list_of(lists, members, number)
     if beside < 0:
         return beside
     pair = _pair_of(pairs, target, beside)
@@ -215,7 +215,7 @@ def _bar(tables, columns, programs, lists, scratch, classes, pairs, ease, row, e
             if not changed:
                 continue
             if not passed:
-                kept = _kept(lists, members, number)
+                kept = _list_of(lists, members, number)
                 if kept < 0:
                     return kept
                 other = _pair_of(pairs, target, kept)

@@ -18,8 +18,8 @@ UNTOLD, NUMBERS, EVENTS, ONE_VALUE = range(4)
 NO_VALUE = -(1 << 63)
 
 
-class Ease(NamedTuple):
-    """What is easier of each register.
+class RegisterEase(NamedTuple):
+    """The order of ease of the values of each register.
 
     Attributes
     ----------

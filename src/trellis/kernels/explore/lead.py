@@ -213,7 +213,7 @@ def _lead(
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
 def _failed(answer):
-    """Return what went wrong, or that there is no class."""
+    """Return `FAILED` for a match that fails, or what went wrong."""
     return np.int64(FAILED if answer == FAILS else answer)
 
 

@@ -1,4 +1,4 @@
-"""Which values of registers make it easier to go on: where conditions only ask whether they are small, or great.
+"""The order of ease of the values of registers: where conditions only ask whether they are small, or great.
 
 A condition `FIRST(a).x < b.x` is met by whatever meets it with a greater first `a.x`; so of two matches that differ in
 nothing else, the one with less goes on more easily. Where something is asked of a register in any other way, it is not
@@ -30,8 +30,8 @@ OF_NUMBERS = (RegisterKind.SUM, RegisterKind.TALLY, RegisterKind.LENGTH)
 WIDEST = np.iinfo(np.int64).max
 
 
-class Asked(NamedTuple):
-    """What a condition asks of a register: that a value is small, or great."""
+class Wish(NamedTuple):
+    """A value that a condition wants to be small, or great."""
 
     value: Value
     small: bool
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 
 def ease_of(
     guard_terms: tuple[GuardTerm, ...], registers: Sequence[Register], columns: Mapping[str, pa.Array], size: int
-) -> e.Ease:
+) -> e.RegisterEase:
     """Return which values of registers are easier; see `trellis.kernels.explore.easier`."""
     kinds, signs = np.full(len(registers), e.UNTOLD), np.zeros(len(registers), np.int64)
     codes = np.zeros((len(registers), size), np.int64)
@@ -54,25 +54,25 @@ def ease_of(
             continue
         if register.kind is RegisterKind.EXTREME:
             assert register.value is not None
-            asked: Asked | None = Asked(register.value, register.greatest)
+            wish: Wish | None = Wish(register.value, register.greatest)
         else:
-            every = {_asked(one, reference) for one, reference in users}
-            asked = every.pop() if len(every) == 1 else None
-        if asked is None:
+            every = {_wish_of(one, reference) for one, reference in users}
+            wish = every.pop() if len(every) == 1 else None
+        if wish is None:
             continue
         if register.kind in OF_NUMBERS:
             whole = register.kind is not RegisterKind.SUM or not pa.types.is_floating(columns[register.columns[0]].type)
             if whole and register.nth >= 0:
-                kinds[slot], signs[slot] = e.NUMBERS, sign if asked.small else -sign
+                kinds[slot], signs[slot] = e.NUMBERS, sign if wish.small else -sign
             continue
-        found = _codes(asked, columns, size) if register.kind in OF_EVENTS else None
+        found = _codes(wish, columns, size) if register.kind in OF_EVENTS else None
         if found is not None:
             kinds[slot] = e.EVENTS
             lacking = found == WIDEST
             codes[slot] = sign * found
             if register.kind is RegisterKind.BEST:  # of others it may be one that has a value later
                 codes[slot, lacking] = e.NO_VALUE
-    return e.Ease(kinds, signs, codes)
+    return e.RegisterEase(kinds, signs, codes)
 
 
 def _users(register: Register, guard_terms: tuple[GuardTerm, ...]) -> Iterator[tuple[GuardTerm, Reference]]:
@@ -88,8 +88,8 @@ def _users(register: Register, guard_terms: tuple[GuardTerm, ...]) -> Iterator[t
                     yield one, reference
 
 
-def _asked(one: GuardTerm, reference: Reference) -> Asked | None:
-    """Return what a term asks of what it names, if it only asks that it is small, or great."""
+def _wish_of(one: GuardTerm, reference: Reference) -> Wish | None:
+    """Return the value of what a term names that it only wants to be small, or great; None if it asks otherwise."""
     value = one.value
     if not isinstance(value, Operation) or value.function not in FLIPPED or len(value.arguments) != 2:
         return None
@@ -111,13 +111,13 @@ def _asked(one: GuardTerm, reference: Reference) -> Asked | None:
             plain = with_columns(own, lambda column: replace(column, var="", which=Which.EACH, nth=None))
         else:
             return None
-        return Asked(plain, function in BELOW)
+        return Wish(plain, function in BELOW)
     return None
 
 
-def _codes(asked: Asked, columns: Mapping[str, pa.Array], size: int) -> NDArray[np.int64] | None:
+def _codes(wish: Wish, columns: Mapping[str, pa.Array], size: int) -> NDArray[np.int64] | None:
     """Return a code for each event, the easiest least; the greatest number where there is no value."""
-    value = with_columns(asked.value, lambda column: replace(column, function=""))
+    value = with_columns(wish.value, lambda column: replace(column, function=""))
     try:
         values = evaluate(value, lambda column: columns[column.name], size)
     except OverflowInCondition:
@@ -125,4 +125,4 @@ def _codes(asked: Asked, columns: Mapping[str, pa.Array], size: int) -> NDArray[
     if pa.types.is_null(values.type):
         return np.full(size, WIDEST)
     codes = rank_codes([values])[0].astype(np.int64)
-    return np.where(codes < 0, WIDEST, codes if asked.small else -codes)
+    return np.where(codes < 0, WIDEST, codes if wish.small else -codes)

@@ -19,7 +19,7 @@ from trellis.kernels.explore import tables as t
 from trellis.kernels.explore import vertices as g
 from trellis.kernels.explore.beside import count_beside
 from trellis.kernels.explore.count import count_groups
-from trellis.kernels.explore.easier import Ease
+from trellis.kernels.explore.easier import RegisterEase
 from trellis.kernels.explore.forbidden import NO_TERMS, ForbiddenTerms
 from trellis.kernels.explore.groups import GroupGraphs, explore_groups, report_groups
 from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
@@ -303,7 +303,7 @@ class Exploration:
 
     def numbers(
         self, groups: Groups, starts: CountedStarts, chosen: NDArray[np.bool_], best: bool = False,
-        ease: Ease | None = None,
+        ease: RegisterEase | None = None,
     ) -> list[int] | None:  # fmt: skip
         """Return the exact numbers of matches of groups that are not followed, or the value of the best one of each.
 

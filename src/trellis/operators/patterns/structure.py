@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from trellis.events.slice import Slice, read_backwards
 from trellis.operators.contract import Explored, state_of
 from trellis.operators.patterns.absent import make_variables
@@ -73,6 +75,12 @@ class PatternStructure(GroupParts):
         return counts_by_pivots(self.plan, self.events, self.variables)
 
     @cached_property
+    def _has_no_ties(self) -> bool:
+        """Whether no two events that a variable may take have the same time."""
+        rows = np.flatnonzero(np.any([*self.variables.usable.values()], axis=0))
+        return bool((np.diff(self.events.ticks[rows]) != 0).all())
+
+    @cached_property
     def _pairs(self) -> int:
         """The number of pairs of events in all graphs."""
         return self.events.pairs_between(0, len(self.events), each_start=True)
@@ -89,10 +97,11 @@ class PatternStructure(GroupParts):
         if self._mirror is not None:
             return self._mirror.counts[::-1]
         far = self.is_far
-        if far and counts_alone(self.plan) and not self.is_short:  # a graph for each first event takes longer
+        alone = counts_alone(self.plan, self._has_no_ties)
+        if far and alone and not self.is_short:  # a graph for each first event takes longer
             apart = self._counted_apart()
             return self.exploration.counts(self.events.groups) if apart is None else apart
-        if far and counts_beside(self.plan) and not self.is_short:
+        if far and counts_beside(self.plan, self._has_no_ties) and not self.is_short:
             beside = self.exploration.counts_beside(self.events.groups)
             if beside is not None:
                 return beside
