@@ -95,7 +95,7 @@ from trellis.kernels.explore.moves import (
     terms_of,
 )
 from trellis.kernels.explore.progress import is_complete, is_result, open_views, step
-from trellis.kernels.explore.starts import NONE_YET, NOT_ALIKE, go_on_from, has_none, let_give, note_longer
+from trellis.kernels.explore.starts import NONE_YET, NOT_ALIKE, go_on_from, has_none, is_as_easy, let_give, note_longer
 from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
 from trellis.kernels.jit import njit
 
@@ -393,8 +393,8 @@ def _take_all(
                     return status
                 made, target = True, sizes[TARGET]
             if begun >= 0 and variable == letter and one != start and target >= 0:
-                same |= target == begun
-                other |= target != begun
+                as_easy = same or target == begun or is_as_easy(classes.rows, columns, starts, begun, target)
+                same, other = as_easy, not as_easy
             if is_given:
                 continue
             fits = give(classes.counts, classes.fresh, classes.amount, states, sizes, target, alone)

@@ -2,9 +2,9 @@
 
 What may be put before a match is told while earlier starts are counted. When an event comes that could begin a match
 itself, the class that matches so far lead to with it is compared with the class of those that begin with it. Where the
-two are one, whatever follows this event may follow the earlier ones as well, as far as their span reaches: matches from
-it are results only if they end behind that. Where longer matches are in other classes alone they have another rest, and
-classes do not tell what is a result.
+two are one, or what the longer matches remember is only easier on what follows, whatever follows this event may follow
+the earlier ones as well, as far as their span reaches: matches from it are results only if they end behind that. Where
+no longer match is so, classes do not tell what is a result.
 
 The same carries values in place of numbers: the best of each class, which tells the best of each start.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 from trellis.kernels.explore.classes import BEST, LIMBS
 from trellis.kernels.explore.ends import go_on
+from trellis.kernels.explore.matches import SLOTS
 from trellis.kernels.jit import njit
 
 NOT_ALIKE = -12  # what is put before matches that begin with an event has another rest
@@ -24,7 +25,7 @@ NONE_YET = 1 << 62  # the value of a match without events: values are carried as
 
 
 class CountedStarts(NamedTuple):
-    """What is asked of the first events of matches.
+    """The questions about the first events of matches.
 
     Attributes
     ----------
@@ -35,6 +36,9 @@ class CountedStarts(NamedTuple):
     covers, others
         int64 (events + 1,): where the spans of matches end that are longer by something before an event: of the latest
         one with the same rest, and the latest one with another; 0 for none.
+    eases
+        int64 (slots,): for each slot of a register -1 if a match with a greater number there may go on as well, the row
+        of codes if one with an event of a greater code may, else 0.
     gives
         int64 (3, letters, events): what each event gives to the value of a match: as any, as its first and as its last
         event; no letters where matches are counted.
@@ -44,13 +48,14 @@ class CountedStarts(NamedTuple):
     letter: int
     covers: np.ndarray
     others: np.ndarray
+    eases: np.ndarray
     gives: np.ndarray
 
 
 def plain_starts() -> CountedStarts:
-    """Return what is asked where all matches of a group are counted together."""
+    """Return the questions where all matches of a group are counted together: none."""
     none = np.zeros(0, np.int64)
-    return CountedStarts(False, -1, none, none, np.zeros((3, 0, 0), np.int64))
+    return CountedStarts(False, -1, none, none, none, np.zeros((3, 0, 0), np.int64))
 
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
@@ -83,6 +88,22 @@ def has_none(classes, one):
         classes.amount[k] = classes.counts[one, k]
         empty &= classes.amount[k] == 0
     return empty
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def is_as_easy(rows, columns, starts, one, other):
+    """Return whether all that may follow the matches of a class may follow those of another."""
+    for i in range(rows.shape[1]):
+        if rows[one, i] == rows[other, i]:
+            continue
+        ease = starts.eases[i - SLOTS] if i >= SLOTS else 0
+        if ease == 0 or (ease > 0 and rows[other, i] < 0):
+            return False
+        if ease < 0 and rows[other, i] < rows[one, i]:
+            return False
+        if ease > 0 and rows[one, i] >= 0 and columns[ease, rows[other, i]] < columns[ease, rows[one, i]]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, _nrt=False)

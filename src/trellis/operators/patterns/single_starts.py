@@ -19,12 +19,14 @@ from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.starts import CountedStarts
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report, Select
+from trellis.operators.patterns.eases import eased_slots
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.variables import Variables
-from trellis.plan.carried import ends_are_told
+from trellis.plan.carried import ends_are_known
 from trellis.plan.plan import Plan
 
 Ints = NDArray[np.int64]
+NO_EASE = np.zeros(0, np.int64)
 NO_VALUES = np.zeros((3, 0, 0), np.int64)
 
 
@@ -71,7 +73,7 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
     bound, automaton = plan.bound, plan.automaton
     if bound.having or automaton.concurrent or automaton.paced or bound.select is not Select.ANY:
         return None
-    if bound.report is Report.MAXIMAL or not (bound.report is Report.ANY or ends_are_told(plan)):
+    if bound.report is Report.MAXIMAL or not (bound.report is Report.ANY or ends_are_known(plan)):
         return None
     alphabet = exploration.compiled.alphabet
     firsts = {one.variable for one in automaton.transitions if one.source == 0}
@@ -91,15 +93,15 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
         return None
 
 
-def _of_spans(
-    events: Slice, usable: NDArray[np.bool_], exploration: Exploration, letter: int
-) -> SingleStarts | None:
+def _of_spans(events: Slice, usable: NDArray[np.bool_], exploration: Exploration, letter: int) -> SingleStarts | None:
     firsts = np.flatnonzero(usable)
     number = np.searchsorted(events.groups.lo, firsts, side="right") - 1
     tasks = Groups(firsts, events.until[firsts].astype(np.int64), events.groups.number[number])
     covers, others = np.zeros((2, len(events) + 1), np.int64)
     none = np.empty(0, np.bool_)
-    counts = exploration.numbers(tasks, CountedStarts(True, letter, covers, others, NO_VALUES), none)
+    counts = exploration.numbers(
+        tasks, CountedStarts(True, letter, covers, others, eased_slots(exploration.compiled), NO_VALUES), none
+    )
     if counts is None:
         return None
     if events.begins is not None:
@@ -114,9 +116,9 @@ def _of_windows(events: Slice, exploration: Exploration, letter: int) -> SingleS
     if letter >= 0:
         if (groups.lo[1:] < groups.hi[:-1]).any():  # an event has another place in each window
             return None
-        starts = CountedStarts(False, letter, covers, others, NO_VALUES)
+        starts = CountedStarts(False, letter, covers, others, eased_slots(exploration.compiled), NO_VALUES)
         if exploration.numbers(groups, starts, np.empty(0, np.bool_)) is None:
             return None
         chosen = (covers[:size] == 0) & (True if events.begins is None else events.begins)
-    counts = exploration.numbers(groups, CountedStarts(False, -1, covers, others, NO_VALUES), chosen)
+    counts = exploration.numbers(groups, CountedStarts(False, -1, covers, others, NO_EASE, NO_VALUES), chosen)
     return None if counts is None else SingleStarts(exploration, groups, np.arange(len(groups)), covers, chosen, counts)
