@@ -67,10 +67,10 @@ def counts_alone(plan: Plan, without_ties: bool = False) -> bool:
         return False
     if bound.report is not Report.UNEXTENDABLE or automaton.is_preceded():
         return bound.report is Report.ANY
-    return ends_are_told(plan)
+    return ends_are_known(plan)
 
 
-def ends_are_told(plan: Plan) -> bool:
+def ends_are_known(plan: Plan) -> bool:
     """Return whether a search tells without a graph what may be put after matches."""
     bound, automaton = plan.bound, plan.automaton
     plain = not (bound.filters or automaton.worded or automaton.grouped or any(v.absent for v in bound.variables))

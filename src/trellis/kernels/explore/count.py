@@ -39,6 +39,7 @@ from trellis.kernels.explore.classes import (
     make_class,
     settle,
 )
+from trellis.kernels.explore.easier import is_as_easy
 from trellis.kernels.explore.ends import is_followed
 from trellis.kernels.explore.graph import begin_row
 from trellis.kernels.explore.keys import forget_classes, wait, waiting
@@ -107,8 +108,8 @@ def _take_all(
             if target < 0:
                 return target
             if begun >= 0 and variable == letter and one != start:
-                same |= target == begun
-                other |= target != begun
+                same = same or is_as_easy(tables, starts.ease, classes.rows, target, begun)
+                other = not same
             let_give(classes, starts, one, start, variable, event)
             if ways[one, way + WHOLE] and counts and sizes[BEST]:
                 note_value(classes, starts, variable, event, totals, group)

@@ -35,6 +35,10 @@ class RegisterEase(NamedTuple):
     codes: np.ndarray  # int64 (registers, events)
 
 
+NO_EASE = RegisterEase(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64))
+"""What is given where nothing is compared."""
+
+
 @njit(cache=True, nogil=True, _nrt=False)
 def is_as_easy(tables, ease, rows, one, other):
     """Return whether a class goes on as easily as another, by their rows."""

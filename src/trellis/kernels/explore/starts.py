@@ -2,9 +2,9 @@
 
 What may be put before a match is told while earlier starts are counted. When an event comes that could begin a match
 itself, the class that matches so far lead to with it is compared with the class of those that begin with it. Where the
-two are one, whatever follows this event may follow the earlier ones as well, as far as their span reaches: matches from
-it are results only if they end behind that. Where longer matches are in other classes alone they have another rest, and
-classes do not tell what is a result.
+two are one, or what the longer matches remember is only easier on what follows, whatever follows this event may follow
+the earlier ones as well, as far as their span reaches: matches from it are results only if they end behind that. Where
+no longer match is so, classes do not tell what is a result.
 
 The same carries values in place of numbers: the best of each class, which tells the best of each start.
 """
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trellis.kernels.explore.classes import BEST, LIMBS
+from trellis.kernels.explore.easier import NO_EASE, RegisterEase
 from trellis.kernels.jit import njit
 
 NOT_ALIKE = -12  # what is put before matches that begin with an event has another rest
@@ -23,7 +24,7 @@ NONE_YET = 1 << 62  # the value of a match without events: values are carried as
 
 
 class CountedStarts(NamedTuple):
-    """What is asked of the first events of matches.
+    """The questions about the first events of matches.
 
     Attributes
     ----------
@@ -34,6 +35,8 @@ class CountedStarts(NamedTuple):
     covers, others
         int64 (events + 1,): where the spans of matches end that are longer by something before an event: of the latest
         one with the same rest, and the latest one with another; 0 for none.
+    ease
+        The order of ease of the values of registers.
     gives
         int64 (3, letters, events): what each event gives to the value of a match: as any, as its first and as its last
         event; no letters where matches are counted.
@@ -43,13 +46,14 @@ class CountedStarts(NamedTuple):
     letter: int
     covers: np.ndarray
     others: np.ndarray
+    ease: RegisterEase
     gives: np.ndarray
 
 
 def plain_starts() -> CountedStarts:
-    """Return what is asked where all matches of a group are counted together."""
+    """Return the questions where all matches of a group are counted together: none."""
     none = np.zeros(0, np.int64)
-    return CountedStarts(False, -1, none, none, np.zeros((3, 0, 0), np.int64))
+    return CountedStarts(False, -1, none, none, NO_EASE, np.zeros((3, 0, 0), np.int64))
 
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")

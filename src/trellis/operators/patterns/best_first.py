@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import TrellisError
 from trellis.events.slice import Groups
+from trellis.kernels.explore.easier import NO_EASE
 from trellis.kernels.explore.starts import NONE_YET, CountedStarts
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.syntax import Select
@@ -69,7 +70,7 @@ def best_first(
         return None
     if values is None or bounds is None:
         return None
-    return _Search(structure, space, values, best_of, wanted).find(bounds)
+    return _BestFirst(structure, space, values, best_of, wanted).find(bounds)
 
 
 # --- Where results may be -----------------------------------------------------------------------------------------
@@ -89,7 +90,7 @@ class _Space:
     def bounds(self, structure: PatternStructure, gives: NDArray[np.int64]) -> Ints | None:
         """Return for each task what its results are at most worth, or `NOTHING`."""
         letters = np.array(structure.exploration.compiled.alphabet.codes, np.int64) & VARIABLE
-        starts = CountedStarts(self.alone, -1, self.covers, 0 * self.covers, gives[:, letters])
+        starts = CountedStarts(self.alone, -1, self.covers, 0 * self.covers, NO_EASE, gives[:, letters])
         numbers = structure.exploration.numbers(self.groups, starts, self.chosen, best=True)
         return None if numbers is None else np.array([n - NONE_YET for n in numbers], np.int64)
 
@@ -134,7 +135,7 @@ def _starts(structure: PatternStructure) -> _Space | None:
 
 @dataclass(frozen=True)
 class _Values:
-    """What events give to values, int64 (3, variables, events), rounded upwards and downwards; see `OrderValues`."""
+    """The values of events, int64 (3, variables, events), rounded upwards and downwards; see `OrderValues`."""
 
     most: NDArray[np.int64]
     least: NDArray[np.int64]
@@ -189,7 +190,7 @@ class _Known:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _BestFirst:
     """Looks into tasks, those that promise most first, until no other can have one of the best results."""
 
     structure: PatternStructure

@@ -41,8 +41,7 @@ def ease_of(
     guard_terms: tuple[GuardTerm, ...], registers: Sequence[Register], columns: Mapping[str, pa.Array], size: int
 ) -> e.RegisterEase:
     """Return which values of registers are easier; see `trellis.kernels.explore.easier`."""
-    kinds, signs = np.full(len(registers), e.UNTOLD), np.zeros(len(registers), np.int64)
-    codes = np.zeros((len(registers), size), np.int64)
+    kinds, signs, codes = untold(len(registers), size)
     for slot, register in enumerate(registers):
         users = [*_users(register, guard_terms)]
         forbids = {one.absent is not None for one, _ in users}
@@ -73,6 +72,12 @@ def ease_of(
             if register.kind is RegisterKind.BEST:  # of others it may be one that has a value later
                 codes[slot, lacking] = e.NO_VALUE
     return e.RegisterEase(kinds, signs, codes)
+
+
+def untold(registers: int, size: int) -> e.RegisterEase:
+    """Return the order of ease of registers of which no value is easier than another."""
+    numbers = np.zeros((registers, size), np.int64)
+    return e.RegisterEase(np.full(registers, e.UNTOLD), np.zeros(registers, np.int64), numbers)
 
 
 def _users(register: Register, guard_terms: tuple[GuardTerm, ...]) -> Iterator[tuple[GuardTerm, Reference]]:

@@ -43,6 +43,7 @@ SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
 SAMPLED = 1 << 18  # vertices that are looked at for what multiplies them
+PART_OF_BEST = 4  # of the bytes that are allowed, for the values of classes: graphs take many times as much
 NO_COVERS = np.zeros(0, np.int64)
 PATHS_AT_ONCE = 4  # of the bytes that are allowed, the part from which on groups wait for the next paths
 
@@ -371,7 +372,7 @@ class Exploration:
                 depth *= 4
             else:
                 room.grow(status, int(hi[at] - lo[at]))
-            needed = own_bytes * size + pair_bytes * couples
+            needed = (own_bytes * size + pair_bytes * couples) * (PART_OF_BEST if best else 1)
             if needed > room.bytes_left or max(size, couples) > sizes.most_vertices or not fits_memory(needed):
                 known = int(classes.sizes[c.MOST])
                 what = f"more than {max(known, int(pairs.sizes[c.MOST])):,} different matches so far"

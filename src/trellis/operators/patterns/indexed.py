@@ -142,9 +142,11 @@ class IndexedPositions:
         structure = _structure(self.plan, np.append(0, ends), groups, self.structure.threads, index, tasks)
         return TrendOperator(structure.plan, structure.events, structure.threads, structure)
 
-    def over_vertices(self, bound: BoundQuery, columns: Mapping[str, pa.Array]) -> TrendOperator:
-        """Return the operator over the vertices, for what a query aggregates of columns of them."""
-        structure = self.structure
+    def over_vertices(
+        self, bound: BoundQuery, columns: Mapping[str, pa.Array], edges: bool = False
+    ) -> TrendOperator:  # fmt: skip
+        """Return the operator over the vertices, perhaps with edges, for what a query aggregates of columns of them."""
+        structure = self._with_edges if edges else self.structure
         plan = aggregating_plan(self.plan, bound)
         return TrendOperator(plan, replace(structure.events, columns=columns), structure.threads, structure)
 
@@ -168,11 +170,18 @@ class IndexedPositions:
     @cached_property
     def _lister(self) -> TrendOperator:
         """The operator over the vertices that has edges."""
+        structure = self._with_edges
+        return TrendOperator(structure.plan, structure.events, structure.threads, structure)
+
+    @cached_property
+    def _with_edges(self) -> GivenStructure:
+        """The structure that has edges as well."""
         given = self.structure
-        structure = GivenStructure(
-            given.plan, given.events, given.threads, graph=self.edges(), index=given.index, tasks=given.tasks
+        bounds = given.events.bounds
+        events = replace(given.events, until=np.repeat(bounds[1:], np.diff(bounds)))
+        return GivenStructure(
+            given.plan, events, given.threads, graph=self.edges(), index=given.index, tasks=given.tasks
         )
-        return TrendOperator(given.plan, given.events, given.threads, structure)
 
 
 def index_positions(plan: Plan, events: Slice, variables: Variables, threads: int = 1) -> IndexedPositions | None:

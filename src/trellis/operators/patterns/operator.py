@@ -248,13 +248,16 @@ class PatternOperator(StructuredOperator[PatternStructure]):
 
     def _best_of_part(self, request: BestRequest[T], part: PatternPart) -> Iterator[PathBatch]:
         """Yield the best results of all groups of a part together, or all of them."""
-        counts, plain = part.operator.counts, replace(request, make=lambda batch: batch, per_group=False)
+        counts = part.operator.counts
+        plain = BestRequest[PathBatch](request.bound, lambda batch: batch, request.max_trends, False, request.threads)
         found = self._search_part(plain, part, sum(counts))
         if found is None:
             warn_of_all(sum(counts), request.max_trends)
-        return part.list(plain.all_of(counts, part.first)) if found is None else iter(found)
+            yield from part.list(plain.all_of(counts, part.first))
+        else:
+            yield from found
 
-    def _search_part(self, request: BestRequest[Any], part: PatternPart, total: int) -> list[PathBatch] | None:
+    def _search_part(self, request: BestRequest[Any], part: PatternPart, total: int) -> Sequence[PathBatch] | None:
         """Return the best results of a part of `total` results, or None where all are to be listed."""
         if np.asarray(part.paths.ambiguous).any() or request.bound.limit is None:
             return None
@@ -269,11 +272,12 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         indexed = self._unranking
         if indexed is None:
             return None
-        operator = self._keyed(request.bound, indexed, self._ends)
-        if operator is None:
-            return None
-        found = operator.search_best(replace(request, bound=operator.plan.bound))
-        return None if found is None else [batch.on(*indexed.vertices) for batch in found]
+        for edges in {False, indexed.structure.tasks.single}:  # first events share the edges between vertices
+            operator = self._keyed(request.bound, indexed, self._ends, edges)
+            found = None if operator is None else operator.search_best(replace(request, bound=operator.plan.bound))
+            if found is not None:
+                return [batch.on(*indexed.vertices) for batch in found]
+        return None
 
     @property
     def _ends(self) -> Sequence[Set[str]]:
@@ -288,7 +292,10 @@ class PatternOperator(StructuredOperator[PatternStructure]):
         """Return the operator over the vertices of results with the keys of ORDER BY; None where one reads more."""
         keys = EndKeys(bound, self.events, part.vertices, self.structure.variables.codes, ends, listed)
         orderings = keys.translated(bound.order_by)
-        return None if orderings is None else part.over_vertices(replace(bound, order_by=orderings), keys.columns)
+        bound = bound if orderings is None else replace(bound, order_by=orderings)
+        if isinstance(part, IndexedPositions):
+            return None if orderings is None else part.over_vertices(bound, keys.columns, listed)
+        return None if orderings is None else part.over_vertices(bound, keys.columns)
 
     def leading(self, bound: BoundQuery) -> tuple[PathBatch, Ints] | None:
         """Return the results that AFTER MATCH keeps, on their graphs, and the groups that ranks tell; or None."""

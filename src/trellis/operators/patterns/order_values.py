@@ -1,4 +1,4 @@
-"""What events give to the value that ORDER BY compares results by, as one number: more is better.
+"""The value that ORDER BY compares results by, as one number that adds up along a result: more is better.
 
 Where not all keys add up, or not all fit, the first of them tell at least that a result is better than another: then
 values are rounded, once upwards and once downwards.
@@ -31,7 +31,7 @@ ROUNDED_BITS = 40  # of a key whose numbers are rounded
 
 @dataclass(frozen=True)
 class OrderValues:
-    """What each vertex gives to the value of a result: anywhere, and besides as its first and as its last event.
+    """The parts of vertices in the value of a result: anywhere, and besides as its first and as its last event.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class OrderValues:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _KeyPart:
     """The numbers of one key: as in `OrderValues`, with the greatest that they add up to."""
 
     most: Gives
@@ -96,7 +96,7 @@ def _packed(keys: OrderKeys, met: Sequence[bool], longest: int, every: bool) -> 
     parts = [_exact(word, longest) for word in plain]
     if plain and (lower or any(plain[-1] is word for word in shown)):  # the first word of one that is rounded
         parts[-1] = _rounded(plain[-1], lower, longest)
-    fitting, scale = list[_Part](), 1
+    fitting, scale = list[_KeyPart](), 1
     for part in parts:
         scale *= 2 * part.bound + 1
         if scale.bit_length() > VALUE_BITS:
@@ -113,13 +113,13 @@ def _packed(keys: OrderKeys, met: Sequence[bool], longest: int, every: bool) -> 
     return OrderValues(tuple(most), tuple(least), exact)  # type: ignore[arg-type]
 
 
-def _exact(word: OrderWord, longest: int) -> _Part:
+def _exact(word: OrderWord, longest: int) -> _KeyPart:
     gives = tuple(one * word.sign for one in _given(word))
     most = [int(np.abs(one).max(initial=0)) for one in gives]
-    return _Part(gives, gives, most[0] * longest + most[1] + most[2], True)  # type: ignore[arg-type]
+    return _KeyPart(gives, gives, most[0] * longest + most[1] + most[2], True)  # type: ignore[arg-type]
 
 
-def _rounded(high: OrderWord, lower: Sequence[OrderWord], longest: int) -> _Part:
+def _rounded(high: OrderWord, lower: Sequence[OrderWord], longest: int) -> _KeyPart:
     """Return numbers without their lowest bits: what is shown as equal is equal, too, or next to it."""
     highs = _given(high)
     lows = _given(lower[0]) if lower else [0 * one for one in highs]
@@ -138,11 +138,11 @@ def _rounded(high: OrderWord, lower: Sequence[OrderWord], longest: int) -> _Part
         above.append(floor + (~exact | (len(lower) > 1)))
     given = ([-one for one in below], [-one for one in above]) if high.sign < 0 else (above, below)
     most = [max(int(np.abs(a).max(initial=0)), int(np.abs(b).max(initial=0))) for a, b in zip(*given, strict=True)]
-    return _Part(tuple(given[0]), tuple(given[1]), most[0] * longest + most[1] + most[2], False)  # type: ignore[arg-type]
+    return _KeyPart(tuple(given[0]), tuple(given[1]), most[0] * longest + most[1] + most[2], False)
 
 
 def _given(word: OrderWord) -> list[Ints]:
-    """Return what vertices give to a word: anywhere, as the first and as the last one."""
+    """Return the parts of vertices in a word: anywhere, as the first and as the last one."""
     size = max(len(one) for one in (word.each, word.first, word.last) if one is not None)
     return [np.zeros(size, np.int64) if one is None else one for one in (word.each, word.first, word.last)]
 

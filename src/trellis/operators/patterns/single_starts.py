@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.events.slice import Groups, Slice
 from trellis.kernels.explore import tables as t
+from trellis.kernels.explore.easier import NO_EASE, RegisterEase
 from trellis.kernels.explore.starts import CountedStarts
 from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report, Select
+from trellis.operators.patterns.easier import ease_of, untold
 from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.variables import Variables
-from trellis.plan.carried import ends_are_told
+from trellis.plan.carried import ends_are_known
 from trellis.plan.plan import Plan
 
 Ints = NDArray[np.int64]
@@ -71,7 +73,7 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
     bound, automaton = plan.bound, plan.automaton
     if bound.having or automaton.concurrent or automaton.paced or bound.select is not Select.ANY:
         return None
-    if bound.report is Report.MAXIMAL or not (bound.report is Report.ANY or ends_are_told(plan)):
+    if bound.report is Report.MAXIMAL or not (bound.report is Report.ANY or ends_are_known(plan)):
         return None
     alphabet = exploration.compiled.alphabet
     firsts = {one.variable for one in automaton.transitions if one.source == 0}
@@ -97,7 +99,9 @@ def _of_spans(events: Slice, usable: NDArray[np.bool_], exploration: Exploration
     tasks = Groups(firsts, events.until[firsts].astype(np.int64), events.groups.number[number])
     covers, others = np.zeros((2, len(events) + 1), np.int64)
     none = np.empty(0, np.bool_)
-    counts = exploration.numbers(tasks, CountedStarts(True, letter, covers, others, NO_VALUES), none)
+    counts = exploration.numbers(
+        tasks, CountedStarts(True, letter, covers, others, _ease(exploration), NO_VALUES), none
+    )
     if counts is None:
         return None
     if events.begins is not None:
@@ -112,9 +116,17 @@ def _of_windows(events: Slice, exploration: Exploration, letter: int) -> SingleS
     if letter >= 0:
         if (groups.lo[1:] < groups.hi[:-1]).any():  # an event has another place in each window
             return None
-        starts = CountedStarts(False, letter, covers, others, NO_VALUES)
+        starts = CountedStarts(False, letter, covers, others, _ease(exploration), NO_VALUES)
         if exploration.numbers(groups, starts, np.empty(0, np.bool_)) is None:
             return None
         chosen = (covers[:size] == 0) & (True if events.begins is None else events.begins)
-    counts = exploration.numbers(groups, CountedStarts(False, -1, covers, others, NO_VALUES), chosen)
+    counts = exploration.numbers(groups, CountedStarts(False, -1, covers, others, NO_EASE, NO_VALUES), chosen)
     return None if counts is None else SingleStarts(exploration, groups, np.arange(len(groups)), covers, chosen, counts)
+
+
+def _ease(exploration: Exploration) -> RegisterEase:
+    """Return the order of ease of the values of registers, where it says enough of what longer matches may do."""
+    compiled, events = exploration.compiled, exploration.events
+    if compiled.number(t.GROUPS) or compiled.number(t.NOTS) or compiled.number(t.RESULTS):
+        return untold(len(compiled.registers), len(events))
+    return ease_of(compiled.guard_terms, compiled.registers, events.columns, len(events))

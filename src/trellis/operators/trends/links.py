@@ -108,8 +108,10 @@ class Links:
         return 0 if self.window is None else self.window.begin
 
 
-def links_of(graph: EventGraph) -> Links:
-    """Return the links of an event graph."""
+def links_of(graph: EventGraph, index: AttributeIndex | None = None) -> Links:
+    """Return the links of an event graph; the index tells where paths may end, if not every event may end some."""
+    if graph.nearest_end is not None and index is not None:
+        return Links(graph.offsets, graph.successors, index.events.nearest, index.events.latest)
     n = len(graph.latest)
     nearest = np.full(n, n, np.int64)
     some = np.flatnonzero(np.diff(graph.offsets))

@@ -255,7 +255,7 @@ class TrendOperator(StructuredOperator[TrendStructure]):
             if total > self.plan.sizes.most_picked:
                 raise
             return None
-        links, sizes = links_of(graph), self.plan.sizes
+        links, sizes = links_of(graph, self.index), self.plan.sizes
         best, found = BestTrends(bound, self.events, links, self.tasks, sizes, self.structure.before), None
         if best.steps is not None:
             if not best.is_worthwhile(limit, request.per_group, total):
