@@ -99,8 +99,8 @@ def assert_same_as_the_graph(text: str, random: Random, size: int, ties: bool = 
     """Assert that a query over random events has the numbers of results that the graph of all matches has."""
     rows = [
         {
-            "ts": random.randrange(size) if ties else i, "id": i, "type": random.choice("AABBC"), "x": random.randrange(5),
-            "y": random.choice((0.0, 0.5, 1.0, 2.0)),
+            "ts": random.randrange(size) if ties else i, "id": i, "type": random.choice("AABBC"),
+            "x": random.randrange(5), "y": random.choice((0.0, 0.5, 1.0, 2.0)),
         }
         for i in range(size)
     ]  # fmt: skip
