@@ -46,6 +46,7 @@ EXPLORED = (
     KernelCase("types", "PATTERN SEQ(A a, C+ c[]) AFTER MATCH SKIP PAST LAST"),
     KernelCase("types", "PATTERN SEQ(A a, B{2} b[])"),
     KernelCase("many types", "PATTERN SEQ(A a, C+ c[]) WHERE LAST(c).price > 2 * a.price LIMIT 3", ("first",)),
+    KernelCase("many types", "PATTERN SEQ(A+ a[], C+ c[]) WHERE FIRST(a).price > LAST(c).price LIMIT 1"),
     KernelCase(
         "stock", "PATTERN SEQ(Stock a, OR(Stock b, Stock c))+ g[] WHERE [name] AND b.price > a.price WITHIN 10 s"
     ),

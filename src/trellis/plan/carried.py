@@ -48,7 +48,7 @@ def pattern_texts(plan: Plan, graph: PositionGraph | None) -> dict[str, str]:
 
 
 def _searching(plan: Plan) -> str:
-    if counts_alone(plan):
+    if counts_alone(plan) or counts_beside(plan):
         return "without edges: time in the order of the events of a window, times the different values carried in it"
     return (
         "time in the order of the edges between these, for each window; "
