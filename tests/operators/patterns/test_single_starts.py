@@ -39,6 +39,7 @@ PATTERNS = {
     "SEQ(A+ a[], OR(B b, C c))": (*RISING, "LAST(a).x < b.x", "LAST(a).y = c.y"),
 }  # fmt: skip
 CLAUSES = {
+    "having": ("", "", "", "HAVING SUM(a.x) > 2", "HAVING LENGTH >= 3", "HAVING MAX(a.x) = 3"),
     "report": ("", "", "", "REPORT any"),
     "within": ("", "WITHIN 5 SLIDE 5", "WITHIN 3 SLIDE 1", "WITHIN 4 SLIDE 2", "WITHIN 3", "WITHIN 5", "WITHIN 8"),
 }

@@ -30,6 +30,7 @@ Ints = NDArray[np.int64]
 FEWEST = 4  # windows, or first events, of which some may be left out
 MOST_WANTED = 1 << 12
 MOST_AT_ONCE = 64
+VALUE_BYTES, PART_OF_MEMORY = 48, 4  # of the values of one event as one variable; of the memory, all of them
 LARGEST, NOTHING = (1 << 63) - 1, -NONE_YET
 
 
@@ -159,6 +160,8 @@ def _values(structure: PatternStructure, bound: BoundQuery, space: _Space) -> _V
     variables, size = structure.variables, len(structure.events)
     codes = list(variables.codes.values())
     usable = np.stack([variables.usable[name] for name in variables.codes])
+    if usable.size * VALUE_BYTES > structure.plan.sizes.memory // PART_OF_MEMORY:
+        return None
     of, rows = np.nonzero(usable)
     longest = int((space.groups.hi - space.groups.lo).max())
     vertices = BoundVertices(rows, np.array(codes, np.int64)[of])

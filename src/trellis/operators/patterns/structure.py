@@ -101,6 +101,8 @@ class PatternStructure(GroupParts):
         if far and alone and not self.is_short:  # a graph for each first event takes longer
             apart = self._counted_apart()
             return self.exploration.counts(self.events.groups) if apart is None else apart
+        if far and not self.is_short and self.single_starts is not None:
+            return self.single_starts.of_groups(len(self.events.groups))
         if far and counts_beside(self.plan, self._has_no_ties) and not self.is_short:
             beside = self.exploration.counts_beside(self.events.groups)
             if beside is not None:
