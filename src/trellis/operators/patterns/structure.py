@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 from trellis.events.slice import Slice, read_backwards
@@ -20,6 +19,7 @@ from trellis.plan.carried import counts_alone
 from trellis.plan.mirror import mirrored
 from trellis.plan.plan import Plan
 from trellis.plan.spec import INDEX, SEARCH
+from trellis.properties import cached_property
 
 MOST_APART = 1 << 24  # events of all first ones that are not alike: these are counted apart
 
