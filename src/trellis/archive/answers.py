@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.parser import parse
 from trellis.language.schema import Kind, Schema
 from trellis.plan.automaton import build_automaton
+from trellis.properties import cached_property
 from trellis.providers import provided
 
 POLICIES = {s.Select.ANY: Policy.ANY, s.Select.NEXT: Policy.NEXT, s.Select.CONTIGUOUS: Policy.CONTIGUOUS}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from trellis.kernels.bloom import filters as kernel
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 Slices = NDArray[np.uint64]

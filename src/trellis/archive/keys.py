@@ -7,7 +7,6 @@ over leaves and their keys tells for every key whether a pattern may have happen
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from trellis.archive.filters import Filters, Records, coded, distinct_pairs, hashes_of
 from trellis.archive.step_sequences import StepSequence, plain
 from trellis.kernels.bloom import filters as kernel
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 PAIR = np.dtype([("leaf", "<i4"), ("key", "<i4")])

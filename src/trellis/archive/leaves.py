@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,7 @@ from trellis.archive.filters import Filters
 from trellis.archive.step_sequences import Names, StepSequence
 from trellis.archive.values import ChosenValues, LeafValues, ValuedName
 from trellis.events.columns.windows import DoubleWindows
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 Small = NDArray[np.int32]

@@ -7,7 +7,6 @@ that a reader has opened by then stay as they are; the others are opened by the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +24,7 @@ from trellis.archive.store import Manifest, UnreadableError, load_array, load_ta
 from trellis.archive.tree import FilterTree, levels_of, node_type
 from trellis.errors import DataError
 from trellis.language.schema import Kind
+from trellis.properties import cached_property
 
 TRIES = 1000  # times that an archive may change while a question is answered
 T = TypeVar("T")

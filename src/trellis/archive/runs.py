@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import ceil
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from trellis.archive.leaves import Flags, Policy, Reading, SearchedLeaves, Small
 from trellis.archive.step_sequences import StepSequence
 from trellis.kernels.bloom import chains as kernel
+from trellis.properties import cached_property
 
 
 class Run:

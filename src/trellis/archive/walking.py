@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from time import thread_time
 from typing import Any
 
@@ -25,6 +24,7 @@ from trellis.archive.values import ChosenValues
 from trellis.errors import UsageError, did_you_mean
 from trellis.kernels.bloom import filters as kernel
 from trellis.kernels.bloom import walk as walking
+from trellis.properties import cached_property
 
 ALGORITHMS = ("auto", "slices", "tree")
 REMEMBERED = 1024  # names

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from trellis.language.bound import BoundQuery, Column, Operation, Value, columns
 from trellis.language.schema import Kind
 from trellis.limits import DEFAULT_MAX_TRENDS, refuse_listing, result_size
 from trellis.methods import Methods, check_methods
+from trellis.properties import cached_property
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from trellis.language.bound import Column, Condition, Operation, Value, columns_
 from trellis.language.syntax import Which
 from trellis.plan.cuts import cut_of
 from trellis.plan.relation import NeighbourTerm, neighbour_term, neighbour_terms, terms
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 LOWEST, HIGHEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from trellis.kernels.events import partitions as kernel
 from trellis.language.bound import BoundQuery, WindowKind, columns_of
 from trellis.language.schema import STRING, TYPE, Kind
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 
 
 class SortedTable:

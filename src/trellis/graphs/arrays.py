@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from trellis.errors import DataError, UsageError, did_you_mean
 from trellis.graphs.program import BOTH, OUT
 from trellis.graphs.values import Ints, ranges
+from trellis.properties import cached_property
 
 SOURCE, TARGET = "source", "target"
 MANY = 100  # ids that are worth a hash of all

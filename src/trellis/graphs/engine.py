@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from trellis.graphs.arrays import EdgeList, Floats, plain_edges
 from trellis.graphs.program import InEdges, VertexProgram, Vertices
 from trellis.graphs.threads import Threads, allowed
 from trellis.graphs.values import Bools, Ints, Sets, Values, joined, put, ranges, take, to_arrow
+from trellis.properties import cached_property
 
 
 class NotConverged(TrellisError):

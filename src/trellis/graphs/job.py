@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +14,7 @@ from trellis.graphs.events import EventShape, check_columns
 from trellis.graphs.merger import Merger, MergeRun
 from trellis.graphs.operator import Operator, output_schema
 from trellis.graphs.splitter import Splitter
+from trellis.properties import cached_property
 
 END, TIME, EVENT, PARTITION, PLACE = "end", "time", "event", "partition", "place"
 LEAD = (END, TIME, EVENT, PARTITION, PLACE)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -15,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.graphs.values import Bools, Ints, Values, differ, take
+from trellis.properties import cached_property
 
 BOTH, IN, OUT = "both", "in", "out"
 

@@ -49,7 +49,8 @@ class QuickTables(NamedTuple):
     """Lark's tables: of each state what is done for a token or a rule; and the matchers of tokens.
 
     What is done is the next state, a reduction, or the name of a rule that its only part stands for, as mostly: `a + b`
-    where a comparison may be.
+    where a comparison may be. Many such rules may end one after another: `chains` tells, by where the text starts, the
+    state that they lead to from the state below, the first of them and the token that comes next, once that is known.
     """
 
     actions: dict[int, dict[str, Any]]
@@ -57,6 +58,7 @@ class QuickTables(NamedTuple):
     starts: dict[str, int]
     ends: dict[str, int]
     needed: frozenset[str]
+    chains: dict[str, dict[tuple[int, str, str], int]]
 
 
 @cache
@@ -79,7 +81,7 @@ def _tables() -> QuickTables | None:
         for state, row in table.states.items()
     }
     scanners = {state: _scanner(lexer) for state, lexer in parser.lexer.lexers.items()}
-    return QuickTables(actions, scanners, table.start_states, table.end_states, frozenset(needed))
+    return QuickTables(actions, scanners, table.start_states, table.end_states, frozenset(needed), {})
 
 
 def _reduction(rule: Any) -> Reduction:
@@ -111,6 +113,7 @@ def parse_quickly(text: str, start: str, builder: Builder) -> Any:
 
 def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any:
     actions, scanners, needed, end_state = tables.actions, tables.scanners, tables.needed, tables.ends[start]
+    chains = tables.chains.setdefault(start, {})
     state, at, length, tokens, wide = tables.starts[start], 0, len(text), 0, 0
     states: list[int] = [state]
     values: list[Any] = []
@@ -138,7 +141,10 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
             if type(action) is int:
                 break
             if type(action) is str:
-                states[-1] = state = actions[states[-2]][action]
+                chain = states[-2], action, kind
+                if chain not in chains:
+                    chains[chain] = _end_of_chain(actions, chain, end_state)
+                states[-1] = state = chains[chain]
                 if kind == _END and state == end_state:
                     return values[-1]
                 continue
@@ -178,6 +184,17 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
         starts.append(at)
         ends.append(behind)
         state, at = action, behind
+
+
+def _end_of_chain(actions: dict[int, dict[str, Any]], chain: tuple[int, str, str], end_state: int) -> int:
+    """Return the state after all rules of one part that end one after another."""
+    below, rule, kind = chain
+    while True:
+        state: int = actions[below][rule]
+        action = actions[state].get(kind)
+        if type(action) is not str or (kind == _END and state == end_state):
+            return state
+        rule = action
 
 
 def _token(kind: str, value: str, start: int, end: int) -> Token:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.slice import Ints
+from trellis.properties import cached_property
 
 RANK_LIMIT = 1 << 63  # ranks from here on do not fit 64 bits
 NO_RANK = -1  # stands for such a rank

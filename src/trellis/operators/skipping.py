@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from trellis.operators.batch import PathBatch, RankRange
 from trellis.operators.contract import BestRequest, Counts, Explored, ListRequest, QueryOperator
 from trellis.operators.ranks import ranks_of
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 from trellis.providers import provided
 
 AT_ONCE, MOST_AT_ONCE = 1 << 12, 1 << 18  # results that are listed together: more, as long as none are skipped

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -19,6 +18,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
 from trellis.plan.settings import AlgorithmSettings
+from trellis.properties import cached_property
 
 REFERENCE = 8  # bytes of a reference to an event: the papers' unit
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from functools import cached_property
 from typing import Any
 
 from trellis.errors import UsageError
@@ -37,6 +36,7 @@ from trellis.plan.forbidden import forbidden_paths, of_nots, root_name, stated_p
 from trellis.plan.relation import terms
 from trellis.plan.thresholds import bit_text, has_extremes, modulus_of_events, most_events, with_bits
 from trellis.plan.views import View, ViewedCondition, Views, apart, named, view_text
+from trellis.properties import cached_property
 
 ADJACENT = (Which.EARLIER, Which.LATER)
 SO_FAR = (Which.BEFORE, Which.UPTO)

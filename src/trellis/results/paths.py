@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.operators.lent import lent
+from trellis.properties import cached_property
 from trellis.results.taken import TakenColumn, Words, room, unsigned
 
 if TYPE_CHECKING:

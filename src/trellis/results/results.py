@@ -6,7 +6,6 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from html import escape
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, ClassVar, overload
@@ -22,6 +21,7 @@ from trellis.language.syntax import PerEvent
 from trellis.limits import refuse_rows, result_size
 from trellis.plan.plan import Plan
 from trellis.plan.variants import aggregate_plan
+from trellis.properties import cached_property
 from trellis.providers import provided
 from trellis.results.arrange import wanted_ranges
 from trellis.results.display import html_facts, html_page, html_table, value_text

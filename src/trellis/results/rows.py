@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +24,7 @@ from trellis.language.schema import Kind, Type
 from trellis.language.syntax import Which
 from trellis.operators.bindings import counted_events
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 from trellis.results.arrange import hidden_names, order_codes
 from trellis.results.lead import LeadOfGroups
 from trellis.results.paths import PathArrays, wrapped

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import cached_property
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ import pyarrow.compute as pc
 from trellis.arguments import whole_number
 from trellis.errors import MemoryExhausted, UsageError
 from trellis.memory import IN_PIECES, free_memory, gigabytes
+from trellis.properties import cached_property
 from trellis.results.display import exact_values, html_page, html_table, text_table
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from trellis.errors import DataError
 from trellis.operators.weights import narrow_decimals
+from trellis.properties import cached_property
 
 # Kernels are imported where they run: counts come out as rows too, and have to start fast.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ from trellis.errors import UsageError
 from trellis.language.bound import BoundQuery
 from trellis.language.once import once
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 from trellis.providers import provided
 from trellis.results.display import array_text, html_facts, html_page, html_table, python_values, value_text
 from trellis.results.named import lead_rows

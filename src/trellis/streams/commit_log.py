@@ -15,12 +15,12 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from trellis.errors import DataError
 from trellis.io.durable import sync_directory, write_whole
+from trellis.properties import cached_property
 
 FLUSH = "flush"  # in place of a batch: what the end of the input decided
 OVERTAKEN = 100  # times that a reader looks again because entries were joined in between

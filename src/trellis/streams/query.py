@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from trellis.language.printer import to_query_text
 from trellis.plan import spec as o
 from trellis.plan.plan import Plan
 from trellis.plan.summable import can_be_summed
+from trellis.properties import cached_property
 from trellis.results.numbers import aggregate_schema
 from trellis.results.rows import row_schema
 

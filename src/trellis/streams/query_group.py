@@ -6,7 +6,7 @@ import pickle
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from trellis.events.prepare import meets_constants, readable
 from trellis.language.bound import WindowKind
 from trellis.language.schema import Schema
+from trellis.properties import cached_property
 from trellis.streams.calendar import TimeLine
 from trellis.streams.query import StandingQuery, WorkKey
 from trellis.streams.sharing import WideOutput, wide_outputs

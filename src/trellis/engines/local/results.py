@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 from time import thread_time
 from typing import TYPE_CHECKING, Any
@@ -32,6 +32,7 @@ from trellis.operators.growth import Cost, Try, cost_of, sampling_plan
 from trellis.operators.threads import made_on_threads
 from trellis.plan.plan import Plan, with_all_columns
 from trellis.plan.variants import limited_plan, top_plan
+from trellis.properties import cached_property
 from trellis.results.aggregated import aggregate_answer
 from trellis.results.arrange import arrange, checked_ranks, wanted_ranges
 from trellis.results.display import python_values

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from trellis.events.columns.evaluate import evaluate
 from trellis.kernels.expression import program as kernel
 from trellis.kernels.expression.sums import MOST_PARTS
 from trellis.language.bound import Column, Reference, Value, columns_of
+from trellis.properties import cached_property
 
 
 class TooWideForKernels(TrellisError):

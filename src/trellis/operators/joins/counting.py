@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from math import prod
 
@@ -22,6 +21,7 @@ from trellis.operators.joins.shape import CountedShape, Shapes, Slots
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.matches import NONE
 from trellis.plan.sizes import USUAL
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

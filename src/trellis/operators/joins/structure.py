@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import islice
 from math import prod
 from typing import Any
@@ -27,6 +27,7 @@ from trellis.operators.joins.counting import JoinCounter, Tasks, make_lists
 from trellis.operators.joins.tables import JoinCandidates, SlotArm
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 
 LITTLE_ROOM = 1 << 14  # of which it is not asked whether less would do
 BATCH_VALUES = 1 << 18

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +27,7 @@ from trellis.plan.cuts import Ease, ease_of
 from trellis.plan.join import FixedJoin, Gap, JoinArm, JoinTerm
 from trellis.plan.plan import Plan
 from trellis.plan.positions import neighbour_condition
+from trellis.properties import cached_property
 
 LARGE = 1e30  # doubles from which on arithmetic may leave infinite ones
 NO_PROGRAMS = compile_programs([], lambda number, reference: 0, {}, 0)

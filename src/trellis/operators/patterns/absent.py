@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -42,6 +41,7 @@ from trellis.plan.choice import pattern_plan
 from trellis.plan.forbidden import columns_from_inside, number_in_match, root_name, told_condition
 from trellis.plan.plan import Plan
 from trellis.plan.registers import GuardTerm, Register, RegisterKind, guard_terms_of, stated_terms
+from trellis.properties import cached_property
 
 PLACE = "\nplace"  # a column that numbers events
 Masks = Mapping[str, NDArray[np.bool_]]

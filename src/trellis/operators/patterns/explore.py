@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -35,6 +34,7 @@ from trellis.operators.patterns.variables import Variables
 from trellis.plan.plan import Plan
 from trellis.plan.registers import guard_terms_of, register_text
 from trellis.plan.sizes import Sizes
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64

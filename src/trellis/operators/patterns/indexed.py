@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -37,6 +37,7 @@ from trellis.operators.trends.tasks import TrendTasks
 from trellis.plan.plan import Plan
 from trellis.plan.positions import PositionGraph
 from trellis.plan.sizes import Sizes
+from trellis.properties import cached_property
 
 if TYPE_CHECKING:
     from trellis.operators.ranks import Ranks

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 from trellis.errors import TrellisError
 from trellis.operators.batch import LEVEL
 from trellis.plan.remainders import Guard, LazyAutomaton, Leaf, Letter, Loop, Transition, items_of
 from trellis.plan.views import View
+from trellis.properties import cached_property
 
 MOST_BITS = 60  # letters, views, registers and groups are bits of a word
 

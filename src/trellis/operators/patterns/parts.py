@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate, groupby
 from typing import TypeVar
 
@@ -31,6 +31,7 @@ from trellis.operators.trends.structure import GivenStructure
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
 from trellis.plan.spec import SEARCH
+from trellis.properties import cached_property
 
 EDGES_AT_ONCE = 1 << 24  # of the groups whose paths are held together, as those before them have them
 MOST_AT_ONCE = 32  # times the plan's `events_at_once`

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +23,7 @@ from trellis.operators.patterns.letters import MOST_BITS, Alphabet
 from trellis.operators.patterns.states import bits, ints
 from trellis.plan.registers import ENOUGH, GuardTerm, Register, RegisterKind
 from trellis.plan.views import counter
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 WIDEST = np.iinfo(np.int64).max

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from trellis.plan.carried import counts_alone, counts_beside
 from trellis.plan.mirror import mirrored
 from trellis.plan.plan import Plan
 from trellis.plan.spec import INDEX, SEARCH
+from trellis.properties import cached_property
 
 MOST_APART = 1 << 24  # events of all first ones that are not alike: these are counted apart
 

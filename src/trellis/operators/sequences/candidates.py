@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +19,7 @@ from trellis.operators.contract import NotComparable
 from trellis.operators.pair_conditions import Flags, Ints, PairCondition, PairEncoder, keep_candidates
 from trellis.plan.plan import Plan
 from trellis.plan.sequence import FixedSequence
+from trellis.properties import cached_property
 
 ROUNDS = 1  # more, of leaving out what has no partner
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -19,6 +18,7 @@ from trellis.operators.sequences.tree import EXACT, SWITCHED, TILE, Tile, TreePl
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 
 RANK_LIMIT = 1 << 63  # matches that begin at one event, at most, for one of them to be found by its rank
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.operators.sequences.walk import MatchTasks, Walker
 from trellis.plan.plan import Plan
 from trellis.plan.sizes import USUAL
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 Tile = tuple[int, int, int, Ints]

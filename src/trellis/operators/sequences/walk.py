@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 from threading import local
 from typing import Any
@@ -19,6 +18,7 @@ from trellis.operators.exact import LARGE, SMALL
 from trellis.operators.matches import NONE
 from trellis.operators.sequences.candidates import SequenceCandidates
 from trellis.plan.sizes import USUAL
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 WORTH_SWEEP = 1 << 28  # candidates of all lists of all tasks from which a sweep may be sooner done

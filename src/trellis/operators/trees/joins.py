@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -40,6 +40,7 @@ from trellis.operators.sequences.tree import (
     drawn,
 )
 from trellis.plan.choice import CONDENSED
+from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from trellis.operators.sequences.operator import SequenceOperator
 from trellis.operators.sequences.structure import SequenceStructure
 from trellis.operators.sequences.tree import PLAIN, SWITCHED, TreeMatches, TreePlan
 from trellis.plan.choice import CONDENSED
+from trellis.properties import cached_property
 
 T = TypeVar("T")
 

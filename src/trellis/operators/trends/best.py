@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from trellis.operators.trends.means import best_by_mean
 from trellis.operators.trends.search import BestSearch, SearchRuns, Space, in_rank_order, longest_path
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.sizes import USUAL, Sizes
+from trellis.properties import cached_property
 
 MOST_PATHS = 1 << 27  # that can be searched
 MOST_TIED = 1 << 14  # that are shown as equal by a rounded key before others: these are all compared

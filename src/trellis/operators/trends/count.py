@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ from trellis.operators.exact import ADDED, LARGE, SMALL, Residues, prime_below, 
 from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.sizes import USUAL, Sizes
+from trellis.properties import cached_property
 
 MOST_BEFORE = 0.95 * 2**64  # trends, about, of which the number is told: it is above all ranks
 Weights = Callable[[int], Residues]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from enum import StrEnum
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from trellis.language.syntax import Report, Select
 from trellis.operators.trends.key_partitions import Flags, KeyPartitions, Places, arrange, runs_of
 from trellis.plan.plan import Plan
 from trellis.plan.sizes import USUAL, Sizes
+from trellis.properties import cached_property
 
 Edges = tuple[Ints, NDArray[np.int32]]
 STEP = 4  # what one step of a return to a key takes, in words of reachability

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import cached_property
 from math import log2
 
 import numpy as np
@@ -26,6 +25,7 @@ from trellis.operators.trends.index import build_index
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks, length_bounds
 from trellis.plan.plan import Plan
 from trellis.plan.sizes import USUAL, Sizes
+from trellis.properties import cached_property
 
 WORTH = 32  # direct edges an event up to which a graph is as good
 COLUMNS = 16  # columns that are counted together

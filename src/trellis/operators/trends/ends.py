@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord, make_keys
 from trellis.operators.trends.links import Links
 from trellis.operators.trends.search import BestSearch, Space
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
+from trellis.properties import cached_property
 
 
 def ends_key(orderings: Sequence[Ordering], events: Slice, longest: int) -> EndsKey | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from heapq import heappop, heappush
 from typing import Any
 
@@ -27,6 +26,7 @@ from trellis.operators.trends.keys import Flags, OrderKeys, OrderWord
 from trellis.operators.trends.search import BestSearch, Space
 from trellis.operators.trends.span_bounds import SpanRuns, span_runs
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.properties import cached_property
 
 AT_ONCE = 64  # starts of spans that are looked at together
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from trellis.operators.trends.tasks import TrendTasks
 from trellis.operators.trends.value_cuts import ValueCuts, cuts_of, tails_of
 from trellis.plan.plan import Plan
 from trellis.plan.sizes import USUAL, Sizes
+from trellis.properties import cached_property
 
 Small = NDArray[np.int32]
 Flags = NDArray[np.bool_]

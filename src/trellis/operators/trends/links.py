@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.operators.trends.unrank import window_of
+from trellis.properties import cached_property
 
 MOST_SCANS = 64  # times that equally good paths may be looked for among all events
 

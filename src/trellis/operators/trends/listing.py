@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -36,6 +36,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.task_ranges import BEYOND, CLIPPED, TaskRanges
 from trellis.operators.trends.tasks import NO_BOUND, TrendTasks
 from trellis.plan.sizes import USUAL, Sizes
+from trellis.properties import cached_property
 
 PATIENCE = 10.0  # seconds in which a thread that is dismissed ends its step, or is left alone
 SHORT = 8  # times: rather than hold a buffer of which less is filled, results are copied

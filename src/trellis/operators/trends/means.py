@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from math import inf, isfinite, nan, nextafter
 
 import numpy as np
@@ -23,6 +22,7 @@ from trellis.operators.batch import PathBatch
 from trellis.operators.trends.keys import Mean, OrderWord, shown
 from trellis.operators.trends.search import BestCandidates, BestSearch, SearchRuns
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.properties import cached_property
 
 LIMB = 31  # bits: the product of two fits 64
 MASK = (1 << LIMB) - 1

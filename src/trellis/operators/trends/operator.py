@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from trellis.operators.trends.structure import TrendStructure
 from trellis.operators.trends.tasks import TrendTasks, length_bounds
 from trellis.plan.plan import Plan
 from trellis.plan.sizes import Sizes
+from trellis.properties import cached_property
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from weakref import proxy
 
@@ -18,6 +18,7 @@ from trellis.operators.trends.graph import EventGraph, build_graph
 from trellis.operators.trends.index import AttributeIndex, build_index
 from trellis.operators.trends.tasks import TrendTasks, length_bounds, make_tasks, with_first_ends
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 
 # Counting has to start fast: what else can be asked is imported where it is, since its kernels take their time.
 if TYPE_CHECKING:

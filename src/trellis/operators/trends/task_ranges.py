@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from trellis.kernels.list.columns import count_up, label_rows
 from trellis.operators.batch import RankRange, repeated
 from trellis.operators.lent import lent
 from trellis.operators.trends.tasks import TrendTasks
+from trellis.properties import cached_property
 
 BEYOND = 1 << 63  # ranks from here on are not found by counts of 64 bits
 CLIPPED = 1 << 40

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from trellis.operators.trends.graph import EventGraph
 from trellis.operators.trends.index import AttributeIndex, mirrored_index
 from trellis.operators.trends.tasks import TrendTasks
 from trellis.operators.wide import EXACT, WideNumbers
+from trellis.properties import cached_property
 
 if TYPE_CHECKING:
     from trellis.operators.trends.structure import TrendStructure

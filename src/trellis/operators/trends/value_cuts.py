@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trellis.events.adjacency import LOWEST, Order
 from trellis.events.slice import Ints
+from trellis.properties import cached_property
 
 Flags = NDArray[np.bool_]
 

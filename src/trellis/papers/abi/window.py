@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from trellis.kernels.papers.abi import join as join_kernel
 from trellis.language.syntax import Report
 from trellis.papers.abi.graph import PARALLEL, AbiGraph, Values, build
 from trellis.papers.contract import REFERENCE, AlgorithmInput
+from trellis.properties import cached_property
 
 Flags = NDArray[np.bool_]
 FIRST_TRIED, FACTOR = 16, 4  # anchors that are tried where none are asked for, and how many times more the next time

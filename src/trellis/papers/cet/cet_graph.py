@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from trellis.kernels.papers.cet.graph import TwoWayGraph, longest_paths, predece
 from trellis.operators.batch import PathBatch
 from trellis.operators.trends.tasks import NO_BOUND
 from trellis.papers.contract import REFERENCE, AlgorithmInput, Bounds
+from trellis.properties import cached_property
 
 Places = NDArray[np.int32]
 

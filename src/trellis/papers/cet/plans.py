@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from trellis.errors import TrellisError
 from trellis.kernels.papers.cet.cuts import EDGES, GROWN, KEPT, UPDATES, VISITS
 from trellis.papers.contract import REFERENCE
+from trellis.properties import cached_property
 
 FEW = 400  # pieces up to which the costs of all graphlets that begin with one are found at once
 Cuts = tuple[int, ...]  # pieces before which a graphlet begins, without the first

@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -72,6 +71,7 @@ from trellis.plan.plan import Plan, counting_plan, with_all_columns
 from trellis.plan.spec import NAMED
 from trellis.plan.summable import can_be_tiled
 from trellis.plan.variants import limited_plan, ranked_plan, top_plan
+from trellis.properties import cached_property
 from trellis.results.arrange import KEY, checked_ranks
 from trellis.results.named import lead_rows
 from trellis.results.numbers import aggregate_schema, aggregate_table, always_one_row, count_schema

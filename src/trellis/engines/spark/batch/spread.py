@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import groupby
 
 import pyarrow as pa
@@ -29,6 +28,7 @@ from trellis.limits import refuse_listing
 from trellis.make import make_operator
 from trellis.operators.batch import RankRange
 from trellis.operators.contract import ListRequest, QueryOperator
+from trellis.properties import cached_property
 from trellis.results.arrange import possible_ranges
 from trellis.results.rows import RowMaker
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from trellis.graphs.arrays import SOURCE, TARGET
 from trellis.graphs.engine import by_vertex, refuse_more, round_bound
 from trellis.graphs.program import BOTH, OUT, VertexProgram, Vertices
 from trellis.graphs.values import Values, from_arrow, to_arrow
+from trellis.properties import cached_property
 
 INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 FEW = 1000  # vertices that a condition can list

@@ -10,7 +10,7 @@ error, even if its event would never be compared.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, reduce
+from functools import reduce
 from operator import and_
 
 from pyspark.sql import Column, DataFrame
@@ -42,6 +42,7 @@ from trellis.language.schema import Kind
 from trellis.language.syntax import Report, Select, Which
 from trellis.plan.plan import Plan
 from trellis.plan.relation import NeighbourComparison
+from trellis.properties import cached_property
 
 SEGMENT, POINT, NUMBER, WIDTH, BASE, OWNER = "segment", "point", "number", "width", "base", "owner"
 GIVES, TAKES, VALUE, CUT, KIND = "gives", "takes", "value", "cut", "kind"

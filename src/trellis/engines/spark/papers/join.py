@@ -9,7 +9,7 @@ any more. In the end the paths are sorted, which gives the ranks.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property, reduce
+from functools import reduce
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -51,6 +51,7 @@ from trellis.language.syntax import Report
 from trellis.methods import SPARK
 from trellis.operators.trends.tasks import length_bounds
 from trellis.plan.plan import Plan
+from trellis.properties import cached_property
 from trellis.results.arrange import KEY
 from trellis.results.rows import lead_schema, output_type
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from trellis.errors import DataError
 from trellis.io import read as local
 from trellis.io.partitions import key_types, with_keys
 from trellis.io.sources import Source
+from trellis.properties import cached_property
 
 EXPLAINABLE = 2 << 30
 """Bytes of files that the local reader looks through to say what is wrong with them."""

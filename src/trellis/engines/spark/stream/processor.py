@@ -10,7 +10,6 @@ import pickle
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
@@ -19,6 +18,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructType
 
 from trellis.engines.spark.session.failures import in_task
 from trellis.events.table_bytes import packed, unpacked
+from trellis.properties import cached_property
 
 if TYPE_CHECKING:
     import pandas as pd
