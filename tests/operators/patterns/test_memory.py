@@ -108,7 +108,13 @@ def test_groups_that_do_not_fit_together_are_explored_one_after_another(report: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [SETS, SUMS, f"{SUMS} REPORT any", "AND(A+ a[], B b) WHERE a.x < b.x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        SUMS, "AND(A+ a[], B+ b[]) WHERE a.x < b.x OR a.y = b.y", "SEQ(A+ a[], B b) WHERE AVG(a.x) < b.x REPORT any",
+        "A+ a[] WHERE a[i].x NOT IN (a[..i-1].x)",
+    ],
+)  # fmt: skip
 def test_a_process_stays_within_its_limit(text: str) -> None:
     program = f"""
 import resource

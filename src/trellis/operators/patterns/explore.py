@@ -38,7 +38,7 @@ from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64
-MOST_BESIDE = 128  # classes beside one
+MOST_BESIDE, MOST_PAIRS = 128, 1 << 15  # classes beside one, and pairs of a class and those beside it in a group
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
@@ -368,6 +368,8 @@ class Exploration:
                 size *= 2
             elif status == c.NO_PAIRS:
                 couples *= 2
+                if couples > MOST_PAIRS:  # perhaps a graph tells sooner that there are too many
+                    return None
             elif status == c.NO_DEPTH:
                 depth *= 4
             else:
