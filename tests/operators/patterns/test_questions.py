@@ -229,7 +229,8 @@ def test_what_is_wrong_is_told(text: str, message: str) -> None:
 
 def test_a_condition_that_tells_too_much_apart_is_refused() -> None:
     refused = (
-        r"more than 4 matches so far of 8 events; most of all they differ in the greatest x of a, for `a\.x < b\.x`"
+        r"4 matches so far with more than 4 different sets of events of 8 events; "
+        r"most of all they differ in the greatest x of a, for `a\.x < b\.x`"
     )
     with pytest.raises(TrellisError, match=refused):
         detect(FAR, sizes=Sizes(least_vertices=4, most_vertices=4, explored_exponent=9.0)).count()

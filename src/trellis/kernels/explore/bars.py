@@ -254,7 +254,7 @@ def bar(tables, columns, programs, lists, scratch, classes, row, event, field):
 def bar_one(tables, columns, programs, lists, scratch, classes, one, absent, row, event):
     """Return the class to which the matches of a class go when an event that may be forbidden comes, or what is wrong.
 
-    That is the class itself, where a NOT of a variable does not forbid it.
+    That is the class itself, where a NOT of the variable `absent` does not forbid it.
     """
     if not classes.states[one, GUARDED] & (1 << (absent - tables[t.VARIABLES])):
         return np.int64(one)

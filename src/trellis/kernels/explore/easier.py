@@ -36,7 +36,7 @@ class RegisterEase(NamedTuple):
 
 
 NO_EASE = RegisterEase(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 0), np.int64))
-"""What is given where nothing is compared."""
+"""Given where nothing is compared."""
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -78,7 +78,7 @@ def is_as_easy(tables, ease, rows, one, other):
 def keep_easiest(tables, ease, rows, members, number, one):
     """Add a class to some, unless one goes on as easily, in place of those that it is as easy as.
 
-    Return how many there are then; -1 if there is no room.
+    How easy it is to go on is told by `ease`. Return how many there are then; -1 if there is no room.
     """
     for i in range(number):
         if is_as_easy(tables, ease, rows, members[i], one):

@@ -68,7 +68,7 @@ def let_give(classes, starts, one, start, variable, event):
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
 def note_value(classes, starts, variable, event, totals, group):
-    """Note the value of whole matches that end with an event, if it is the best of the group."""
+    """Note the value of whole matches that end with an event in `totals`, if it is the best of the group."""
     value = np.int64(classes.amount[0]) + starts.gives[2, variable, event]
     totals[group, 0] = max(totals[group, 0], np.uint64(value))
 

@@ -103,7 +103,7 @@ class Room:
         if self.vertices > SAMPLED:
             self.graph = g.make_graph(1, 1, self.width, 0)._replace(rows=self.graph.rows[:SAMPLED].copy())
 
-    def grow(self, status: int, size: int, reported: int | None = None) -> None:
+    def grow(self, status: int, size: int, reported: int | None = None, known: Ints | None = None) -> None:
         """Make more room for what there was none for, or refuse.
 
         Parameters
@@ -114,11 +114,14 @@ class Room:
             The number of events of the group that it happened in.
         reported
             The number of its matches so far, if they are all known, and results were being made of them.
+        known
+            The rows of its matches so far, if they are not those of the graph.
         """
         if status == m.TROUBLE:
             raise self.compiled.misfit(int(self.scratch.decided[-1]), self.scratch.events)
-        number = int(self.graph.sizes[g.VERTICES]) if reported is None else reported
-        rows = self.graph.rows[:number]
+        if known is None:
+            known = self.graph.rows[: int(self.graph.sizes[g.VERTICES]) if reported is None else reported]
+        rows, number = known, len(known)
         if status == m.SPENT:
             raise TrellisError(
                 f"there are more steps between matches so far of {size:,} events than may be made", ADVICE
@@ -373,7 +376,7 @@ class Exploration:
             elif status == c.NO_DEPTH:
                 depth *= 4
             else:
-                room.grow(status, int(hi[at] - lo[at]))
+                room.grow(status, int(hi[at] - lo[at]), known=classes.rows[: int(classes.sizes[c.MOST])])
             needed = (own_bytes * size + pair_bytes * couples) * (PART_OF_BEST if best else 1)
             if needed > room.bytes_left or max(size, couples) > sizes.most_vertices or not fits_memory(needed):
                 known = int(classes.sizes[c.MOST])

@@ -107,10 +107,10 @@ class PivotEvents:
         lo, hi = int(self.begin[group]), int(self.end[group])
         here = slice(lo, hi)
         rows, codes, times = self.rows[here], self.codes[here], self.times[here]
-        easiest = (self._easiest(rows, codes, times, backward) for backward in (False, True))
         symbols = EventSymbols(
             rows, codes, times, each[here], first[here], last[here], self._until[here] - lo, self._begins[here],
-            *easiest, self.span,
+            before=self._easiest(rows, codes, times, backward=False),
+            after=self._easiest(rows, codes, times, backward=True), span=self.span,
         )  # fmt: skip
         return symbols, np.flatnonzero(symbols.codes == self.code)
 
