@@ -20,20 +20,21 @@ UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class 
 NOT_YET = -1  # terms that are not resolved yet
 UNMADE, FAILED = -3, -4  # a class that must be found out, and none
 NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING, GUARDED, UNTILED = range(9)
-COMING, RESUMED, LOOKED, KEY, VALUE, CHAIN, BESIDE = range(9, 16)
-NUMBERS = 16
+COMING, RESUMED, LOOKED, KEY, VALUE, CHAIN, BESIDE, LEARNT = range(9, 17)
+NUMBERS = 17
 """Numbers of a class: the variables that may come next, as bits; that of its shape, or -1; whether events can join it,
 and whether it has fresh matches; the last event, plus one, that it was let take. Besides, one after another, the
 classes that events can still join, and those with fresh matches. Then what NOTs and UNTILs forbid to it, as bits, where
 that is noted as events come; see `bars`. Then the variables that may come next, also those of which another class takes
 the events for it; the last time at which it goes on to a whole match, or -1; and the event from which on all were
 looked at for that; see `ends`. Last what it waits for, the place of those that wait for the same, plus one, and the
-next of them, plus one; see `keys`."""
+next of them, plus one; and whether more is known of the events that it takes than when it was last asked to wait; see
+`keys`."""
 LEAD, POOL, WHOLE, NUMBER, KNOWN, RESOLVED = range(6)
 """Numbers of a class and a variable, or what is forbidden: the class, plus one, that it leads to, or what is known of
 it; the class, plus one, that takes the variable's events together with others that differ in what it overwrites;
-whether the matches that it leads to are whole ones; how many terms are resolved (-1: not known, -2: they are not), and
-whether those that become known with the event are among them; the terms follow."""
+whether the matches that it leads to are whole ones; how many terms are resolved (-1: not known, -2 less their number: not
+all of them), and whether those that become known with the event are among them; the terms follow."""
 WAY = RESOLVED + 3 * MOST_TERMS
 MOST_KEYS = 8  # rows of codes that classes wait for
 
@@ -131,7 +132,7 @@ def make_class(tables, lists, classes, row, shape):
     state[number, NEXT] = state[number, COMING] = coming_of(tables, lists, row)
     state[number, SHAPE], state[number, RESUMED], state[number, LOOKED] = shape, -1, row[END]
     state[number, IS_LIVE] = state[number, IS_TOUCHED] = state[number, TAKEN] = 0
-    state[number, GUARDED] = state[number, UNTILED] = state[number, CHAIN] = 0
+    state[number, GUARDED] = state[number, UNTILED] = state[number, CHAIN] = state[number, LEARNT] = 0
     for way in range(0, classes.ways.shape[1], WAY):
         classes.ways[number, way + LEAD] = UNKNOWN
         classes.ways[number, way + POOL] = 0

@@ -19,13 +19,12 @@ from trellis.kernels.explore.classes import (
     FAILED,
     GUARDED,
     KEYS,
-    LEAD,
+    LEARNT,
     LIMBS,
     LIVE,
     LIVING,
     NEXT,
     NO_LIMBS,
-    NUMBER,
     POOLS,
     TAKEN,
     UNTILED,
@@ -74,7 +73,7 @@ def _take_all(
     counts = not starts.alone or event >= starts.covers[lo]
     live, waits, key, keys = sizes[LIVE] if usable else 0, np.int64(-1), 0, sizes[KEYS] if usable else 0
     while waits >= 0 or key < keys or live:
-        is_live, made = waits < 0 and key == keys, False
+        is_live = waits < 0 and key == keys
         if is_live:
             live -= 1
             one = states[live, LIVING]
@@ -97,12 +96,10 @@ def _take_all(
             if not some & (1 << variable):
                 continue
             way = variable * WAY
-            number, lead = ways[one, way + NUMBER], ways[one, way + LEAD]
             target = follow(
                 tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, lo,
                 hi, True,
             )  # fmt: skip
-            made |= number != ways[one, way + NUMBER] or lead != ways[one, way + LEAD]
             if target == FAILED:
                 continue
             if target < 0:
@@ -129,7 +126,7 @@ def _take_all(
                 fits &= give_pools(classes, target, alone)
             if not fits:
                 return NO_LIMBS
-        if made and is_live and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
+        if is_live and states[one, LEARNT] and not tables[t.NOTS] and wait(classes, one, tables[t.VARIABLES]):
             sizes[LIVE] -= 1
             states[live, LIVING] = states[sizes[LIVE], LIVING]
     if scratch.left[0] < 0:

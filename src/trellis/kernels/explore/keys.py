@@ -11,6 +11,7 @@ from trellis.kernels.explore.classes import (
     KEY,
     KEYS,
     LEAD,
+    LEARNT,
     LIVE,
     MOST,
     NEXT,
@@ -22,7 +23,7 @@ from trellis.kernels.explore.classes import (
     VALUE,
     WAY,
 )
-from trellis.kernels.explore.terms import CODE, OPERATOR, OWN, TURNED
+from trellis.kernels.explore.terms import CODE, OPERATOR, OWN, TURNED, written_of
 from trellis.kernels.expression.program import EQUAL
 from trellis.kernels.jit import njit
 
@@ -39,7 +40,7 @@ def key_of(classes, one, variables):
         if not classes.states[one, NEXT] & (1 << variable) or ways[one, way + LEAD] == STUCK:
             continue
         own, code = np.int64(FOR_ANY), np.int64(0)
-        for here in range(way + RESOLVED, way + RESOLVED + 3 * ways[one, way + NUMBER], 3):
+        for here in range(way + RESOLVED, way + RESOLVED + 3 * written_of(ways[one, way + NUMBER]), 3):
             if ways[one, here + OWN] < 0:
                 own = np.int64(FOR_NONE)
                 break
@@ -72,6 +73,7 @@ def _slot(classes, key, value):
 def wait(classes, one, variables):
     """Let a class wait for the value of the events that it takes; return whether it does."""
     states, sizes, keys = classes.states, classes.sizes, classes.keys
+    states[one, LEARNT] = 0
     key, value = key_of(classes, one, variables)
     if key == FOR_ANY:
         return False

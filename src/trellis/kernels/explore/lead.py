@@ -13,6 +13,7 @@ from trellis.kernels.explore.classes import (
     GUARDED,
     KNOWN,
     LEAD,
+    LEARNT,
     NEXT,
     NO_CLASSES,
     NOT_YET,
@@ -63,7 +64,7 @@ from trellis.kernels.explore.moves import (
     terms_of,
 )
 from trellis.kernels.explore.progress import is_complete, is_result, open_views, step
-from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve
+from trellis.kernels.explore.terms import UNRESOLVED, asked_terms, meets, open_of, passes_all, resolve, written_of
 from trellis.kernels.jit import njit
 
 
@@ -139,7 +140,7 @@ def _lead(
             return move
         kind = moves.rows[move, M_KIND]
         if kind == NOWHERE:
-            classes.ways[one, way + LEAD] = STUCK
+            _stick(classes, one, way)
             return np.int64(FAILED)
         if kind == SLOW:
             move = np.int64(-1)
@@ -148,17 +149,17 @@ def _lead(
         asks = terms_of(moves, move, due) if move >= 0 else asked_terms(tables, scratch, row, variable, due)
         if number == NOT_YET:
             number = resolve(tables, programs, row, variable, due, asks, classes.ways[one], way + RESOLVED)
-            if number != UNRESOLVED and move >= 0:
+            if number >= 0 and move >= 0:
                 all_terms = resolve_known(
                     tables, columns, programs, lists, scratch, moves, move, row, variable, classes.ways[one],
                     way + RESOLVED, number,
                 )  # fmt: skip
                 if all_terms == NEVER:
-                    classes.ways[one, way + LEAD] = STUCK
+                    _stick(classes, one, way)
                     return np.int64(FAILED)
                 classes.ways[one, way + KNOWN] = all_terms != UNRESOLVED
                 number = number if all_terms == UNRESOLVED else all_terms
-            classes.ways[one, way + NUMBER] = number
+            classes.ways[one, way + NUMBER], classes.states[one, LEARNT] = number, 1
         answer = meets(tables, columns, programs, lists, scratch, row, variable, event, due, asks)
         if answer <= FAILS:
             return _failed(answer)
@@ -170,9 +171,9 @@ def _lead(
             forbids = answer == FAILS and tables[t.NOTS] and not tables[t.GROUPS]
             if forbids and row[EVENT] <= TRACKED:
                 if is_steady(tables, lists, row, variable):
-                    classes.ways[one, way + LEAD] = STUCK
+                    _stick(classes, one, way)
             elif forbids and is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
-                classes.ways[one, way + LEAD] = STUCK
+                _stick(classes, one, way)
             return _failed(answer)
         whole = is_complete(tables, columns, programs, lists, scratch, fresh, lo, hi)
         shape = shape_of(tables, lists, moves, fresh) if has_moves(tables) else np.int64(FULL)
@@ -204,11 +205,17 @@ def _lead(
             alike = leads_alike(tables, lists, fresh, variable)
             classes.ways[one, way + LEAD] = target + 1 if alike else CHANGING
     if move >= 0 and lead == UNKNOWN:
-        fixed = moves.rows[move, M_FIXED] and number != UNRESOLVED and classes.ways[one, way + KNOWN]
+        fixed = moves.rows[move, M_FIXED] and number >= 0 and classes.ways[one, way + KNOWN]
         classes.ways[one, way + LEAD] = target + 1 if fixed else CHANGING
     if move >= 0:
         classes.memo[move] = target + 1
     return target
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def _stick(classes, one, way):
+    """Note that a class takes no event of a variable."""
+    classes.ways[one, way + LEAD], classes.states[one, LEARNT] = STUCK, 1
 
 
 @njit(cache=True, nogil=True, _nrt=False, inline="always")
@@ -266,7 +273,7 @@ def follow(
     """
     ways, ints, there, way = classes.ways, programs.ints, programs.there, variable * WAY
     number, lead = ways[one, way + NUMBER], ways[one, way + LEAD]
-    if lead == STUCK or not passes_all(ints, there, ways, one, way + RESOLVED, number, event):
+    if lead == STUCK or not passes_all(ints, there, ways, one, way + RESOLVED, written_of(number), event):
         return np.int64(FAILED)
     target = lead - 1
     if number < 0 or lead == UNKNOWN:

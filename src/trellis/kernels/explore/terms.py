@@ -23,7 +23,7 @@ from trellis.kernels.jit import njit
 MOST_TERMS = 4  # of a match and a variable, that are resolved
 OWN, OPERATOR, CODE = range(3)
 TURNED, ITSELF = 6, 12  # added to a comparison that has the event on its right, or on both sides
-UNRESOLVED = -2
+UNRESOLVED = -2  # terms of which none is resolved; less their number where some are
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -68,20 +68,24 @@ def open_of(tables, lists, scratch, row):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def resolve(tables, programs, row, variable, due, number, resolved, place):
-    """Write terms as comparisons of an event's code with a number; return how many, or `UNRESOLVED`.
+    """Write terms as comparisons of an event's code with a number; return how many, or that some are not; `written_of`.
 
     They are written from a place of `resolved` on, as three numbers each: the row of codes, the comparison, the code or
     another row where the event is compared with itself.
     """
-    if number > MOST_TERMS:
-        return UNRESOLVED
-    takes = taken_by(tables, row, variable)
+    takes, written = taken_by(tables, row, variable), np.int64(0)
     for i in range(number):
         own, operator, slot, column = sides_of(tables, programs.code, due[i], row, takes)
-        if operator == UNRESOLVED:
-            return UNRESOLVED
-        note(programs.ints, programs.there, own, operator, slot, column, row, resolved, place + 3 * i)
-    return number
+        if operator != UNRESOLVED and written < MOST_TERMS:
+            note(programs.ints, programs.there, own, operator, slot, column, row, resolved, place + 3 * written)
+            written += 1
+    return written if written == number else UNRESOLVED - written
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def written_of(number):
+    """Return how many terms `resolve` wrote; where it could not write all, the others must be asked as well."""
+    return number if number >= 0 else UNRESOLVED - number
 
 
 @njit(cache=True, nogil=True, _nrt=False)
