@@ -33,8 +33,8 @@ next of them, plus one; and whether more is known of the events that it takes th
 LEAD, POOL, WHOLE, NUMBER, KNOWN, RESOLVED = range(6)
 """Numbers of a class and a variable, or what is forbidden: the class, plus one, that it leads to, or what is known of
 it; the class, plus one, that takes the variable's events together with others that differ in what it overwrites;
-whether the matches that it leads to are whole ones; how many terms are resolved (-1: not known, -2 less their number: not
-all of them), and whether those that become known with the event are among them; the terms follow."""
+whether the matches that it leads to are whole ones; how many terms are resolved (-1: not known, -2 less their number:
+not all), and whether those that become known with the event are among them; the terms follow."""
 WAY = RESOLVED + 3 * MOST_TERMS
 MOST_KEYS = 8  # rows of codes that classes wait for
 
