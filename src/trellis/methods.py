@@ -76,6 +76,8 @@ def methods_of(methods: Methods | None, by_name: Mapping[str, Any], called: Call
     UsageError
         If they are given in both ways, or there is no such field.
     """
+    if methods is None and not by_name:
+        return Methods()
     known = [field.name for field in fields(Methods)]
     for name in by_name:
         if name not in known:

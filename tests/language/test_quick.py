@@ -19,9 +19,28 @@ def quickly(text: str) -> s.Node | None:
     return parse_common(text, "query")
 
 
+def same(quick: s.Node | None, text: str) -> None:
+    by_lark = parse_by_lark(text, "query")
+    assert repr(quick) == repr(by_lark)
+    assert quick is not None
+    assert [node.span for node in s.walk(quick)] == [node.span for node in s.walk(by_lark)]
+
+
 @pytest.mark.parametrize("text", [case.query for case in CASES])
 def test_common_queries(text: str) -> None:
-    assert repr(quickly(text)) == repr(parse_by_lark(text, "query"))
+    same(quickly(text), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pattern Seq(ſelect a, Kelvin+ k[]) Where\n\t[`a b`] And a.in >= k[i].x - .5e1 -- `x`",
+        "PATTERN a;b;Ünter c WHERE a.x<>b.x AND NOT case = 1 AND c.y IN('it''s',-2) RETURN FIRST(a).x,AVG(b.x)",
+        "PATTERN S+ s[] WHERE s.x > s[i-1].x AND AVG(s.y) > AVG(s[..i-1].z) AND s.x<NEXT(s).x WITHIN 9min SLIDE 5`s`",
+    ],
+)
+def test_words_and_signs(text: str) -> None:
+    same(quickly(text), text)
 
 
 @examples(60)
@@ -30,7 +49,7 @@ def test_queries_of_any_form(query: s.QuerySyntax) -> None:
     text = f"-- one\n{to_query_text(query)} -- two"
     found = quickly(text)
     if found is not None:
-        assert repr(found) == repr(parse_by_lark(text, "query"))
+        same(found, text)
 
 
 @pytest.mark.parametrize(
@@ -49,4 +68,4 @@ def test_the_rest_is_left_to_lark(text: str) -> None:
 
 def test_long_queries_that_are_not_deep() -> None:
     text = "PATTERN A WHERE " + " AND ".join(f"a.x{place} > {place}" for place in range(MOST_TOKENS))
-    assert repr(quickly(text)) == repr(parse_by_lark(text, "query"))
+    same(quickly(text), text)

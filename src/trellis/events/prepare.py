@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trellis.errors import DataError, UsageError, nearest, warn
 from trellis.events.adjacency import is_true, meets_condition
 from trellis.events.clock import clock_of
-from trellis.events.columns.arrow import from_words, taken
+from trellis.events.columns.arrow import from_words, is_floating, taken
 from trellis.events.columns.ordering import row_codes, sort_indices
 from trellis.events.columns.types import from_arrow, normalise
 from trellis.events.groups import make_groups
@@ -142,10 +142,10 @@ def _without_bad_rows(table: pa.Table, bound: BoundQuery, on_bad_rows: str) -> p
 
 def readable(column: pa.ChunkedArray) -> pa.Array | None:
     """Return which times, tie-breakers or ids can be read; None for all of them."""
-    if not column.null_count and not pa.types.is_floating(column.type):
+    if not column.null_count and not is_floating(column):
         return None
     good = pc.is_valid(column)
-    if pa.types.is_floating(column.type):
+    if is_floating(column):
         good = pc.and_(good, pc.fill_null(pc.is_finite(column), False))
     return good.combine_chunks() if isinstance(good, pa.ChunkedArray) else good
 
@@ -378,8 +378,9 @@ def _bounds(size: int, partition: Ints | None) -> Ints:
     """Return where the runs of equal numbers begin, and where the last one ends."""
     if size == 0:
         return np.zeros(1, np.int64)
-    changes = np.empty(0, np.int64) if partition is None else np.flatnonzero(partition[1:] != partition[:-1]) + 1
-    return np.concatenate([[0], changes, [size]])
+    begins = np.ones(size + 1, np.bool_)
+    begins[1:-1] = False if partition is None else partition[1:] != partition[:-1]
+    return np.flatnonzero(begins)
 
 
 def _first_of_ids(bound: BoundQuery, events: _Events, table: pa.Table, on_bad_rows: str) -> Order:

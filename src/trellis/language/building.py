@@ -17,9 +17,8 @@ MOST_DIGITS = 400
 class IndexedReference(s.Node):
     """A reference whose meaning the others of its conjunct decide; `form` tells how it is written.
 
-    Forms are `bare` (`s.x`), `i` (`s[i].x`), `i-1` (`s[i-1].x`), `next` (`NEXT(s).x`), `..i-1` (`s[..i-1].x`), `..i`
-    (`s[..i].x`), and `pick FIRST`, `pick LAST`, `pick NEXT` where the attribute is still to come. The attribute of
-    `s[..i]` is empty.
+    Forms are `i` (`s[i].x`), `i-1` (`s[i-1].x`), `next` (`NEXT(s).x`), `..i-1` (`s[..i-1].x`), `..i` (`s[..i].x`), and
+    `pick FIRST`, `pick LAST`, `pick NEXT` where the attribute is still to come. The attribute of `s[..i]` is empty.
     """
 
     var: str
@@ -61,7 +60,7 @@ class ExpressionName(s.Node):
 
 def name_of(token: Token) -> str:
     """Return the name that a token spells, without backticks."""
-    return str(token)[1:-1] if token.startswith("`") else str(token)
+    return str(token)[1:-1] if token[0] == "`" else str(token)
 
 
 def span_of(token: Token) -> s.Span:
@@ -69,9 +68,9 @@ def span_of(token: Token) -> s.Span:
     return s.Span(cast(int, token.start_pos), cast(int, token.end_pos))
 
 
-def at(meta: Any) -> s.Span:
+def place_of(tree: Tree[Any]) -> s.Span:
     """Return the place of a rule."""
-    return s.Span(meta.start_pos, meta.end_pos)
+    return s.Span(tree.meta.start_pos, tree.meta.end_pos)
 
 
 class Builder:
@@ -85,10 +84,9 @@ class Builder:
         self.text = text
 
     def built(self, tree: Tree[Any]) -> Any:
-        """Return the node for a tree; without a method of its rule, the tree of its parts' nodes."""
+        """Return the node for a tree."""
         parts = [self.built(part) if isinstance(part, Tree) else part for part in tree.children]
-        method = getattr(self, tree.data, None)
-        return Tree(tree.data, parts, tree.meta) if method is None else method(tree.meta, parts)
+        return getattr(self, tree.data)(place_of(tree), parts)
 
     def fail(self, what: str, span: s.Span, hint: str | None = None) -> NoReturn:
         """Raise the error for a mistake at a place."""

@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn, TypeGuard, cast
 
 from lark import Token
 
 from trellis.errors import did_you_mean
 from trellis.language import syntax as s
-from trellis.language.building import MOST_DIGITS, ExpressionName, IndexedReference, at, name_of, span_of
+from trellis.language.building import MOST_DIGITS, ExpressionName, IndexedReference, name_of, span_of
 from trellis.language.durations import LONGEST, UNITS, no_unit, to_micros
 from trellis.language.functions import CAST_TYPES, SCALARS
 from trellis.language.patterns import PatternBuilder
@@ -24,6 +24,7 @@ VALUE_FUNCTIONS = (*SCALARS, "COALESCE")
 PICKS = {"NEXT": "next", "PREV": "i-1", "FIRST": s.Which.FIRST, "LAST": s.Which.LAST}
 AGGREGATES = ("COUNT", "SUM", "MIN", "MAX", "AVG")
 SO_FAR = ("..i-1", "..i")
+_UNSETTLED = (IndexedReference, ExpressionName, s.Length, s.Aggregate)
 DOUBLES = "Doubles reach from 5e-324 to 1.8e308."
 FUNCTIONS = (
     f"Functions are {', '.join(VALUE_FUNCTIONS)}, CASE, CAST, FIRST, LAST, NEXT, PREV, COUNT, SUM, MIN, MAX and AVG."
@@ -57,94 +58,94 @@ class ExpressionBuilder(PatternBuilder):
             self.fail("a condition stands where a value is expected", node.span, hint)
         return node
 
-    def parenthesis(self, meta: Any, c: list[s.Node]) -> s.Node:
-        return replace(c[0], span=at(meta))
+    def parenthesis(self, span: s.Span, c: list[s.Node]) -> s.Node:
+        return replace(c[0], span=span)
 
-    def disjunction(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._joined(s.Disjunction, meta, c)
+    def disjunction(self, span: s.Span, c: list[Any]) -> s.Node:
+        return self._joined(s.Disjunction, span, c)
 
-    def conjunction(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._joined(s.Conjunction, meta, c)
+    def conjunction(self, span: s.Span, c: list[Any]) -> s.Node:
+        return self._joined(s.Conjunction, span, c)
 
-    def _joined(self, kind: type[s.Conjunction | s.Disjunction], meta: Any, c: list[Any]) -> s.Node:
+    def _joined(self, kind: type[s.Conjunction | s.Disjunction], span: s.Span, c: list[Any]) -> s.Node:
         terms: list[s.Condition] = []
         for term in (self.condition(x) for x in c if isinstance(x, s.Node)):
             terms.extend(term.terms if isinstance(term, kind) else [term])
-        return kind(tuple(terms), span=at(meta))
+        return kind(tuple(terms), span=span)
 
-    def negation(self, meta: Any, c: list[Any]) -> s.Node:
-        return s.Negation(self.condition(c[-1]), span=at(meta))
+    def negation(self, span: s.Span, c: list[Any]) -> s.Node:
+        return s.Negation(self.condition(c[-1]), span=span)
 
-    def comparison(self, meta: Any, c: list[Any]) -> s.Node:
+    def comparison(self, span: s.Span, c: list[Any]) -> s.Node:
         op = {"<>": "!=", "==": "="}.get(str(c[1]), str(c[1]))
-        return s.Comparison(op, self.value(c[0]), self.value(c[2]), span=at(meta))
+        return s.Comparison(op, self.value(c[0]), self.value(c[2]), span=span)
 
-    def contained(self, meta: Any, c: list[Any]) -> s.Node:
+    def contained(self, span: s.Span, c: list[Any]) -> s.Node:
         operand, *items = (self.value(x) for x in c if isinstance(x, s.Node))
         items = [_values_so_far(item) for item in items]
-        return self._perhaps_not(s.Membership(operand, tuple(items), span=at(meta)), c)
+        return self._perhaps_not(s.Membership(operand, tuple(items), span=span), c)
 
-    def between(self, meta: Any, c: list[Any]) -> s.Node:
+    def between(self, span: s.Span, c: list[Any]) -> s.Node:
         operand, low, high = (self.value(x) for x in c if isinstance(x, s.Node))
-        return self._perhaps_not(s.RangeTest(operand, low, high, span=at(meta)), c)
+        return self._perhaps_not(s.RangeTest(operand, low, high, span=span), c)
 
-    def like(self, meta: Any, c: list[Any]) -> s.Node:
+    def like(self, span: s.Span, c: list[Any]) -> s.Node:
         operand, pattern = (self.value(x) for x in c if isinstance(x, s.Node))
-        return self._perhaps_not(s.LikeTest(operand, pattern, span=at(meta)), c)
+        return self._perhaps_not(s.LikeTest(operand, pattern, span=span), c)
 
-    def is_null(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._perhaps_not(s.NullTest(self.value(c[0]), span=at(meta)), c)
+    def is_null(self, span: s.Span, c: list[Any]) -> s.Node:
+        return self._perhaps_not(s.NullTest(self.value(c[0]), span=span), c)
 
     @staticmethod
     def _perhaps_not(node: s.Condition, c: list[Any]) -> s.Node:
         negated = any(isinstance(x, Token) and x.type == "NOT" for x in c)
         return s.Negation(node, span=node.span) if negated else node
 
-    def partition(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.PartitionClause(tuple(s.Name(name_of(t), span=span_of(t)) for t in c), span=at(meta))
+    def partition(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.PartitionClause(tuple(s.Name(name_of(t), span=span_of(t)) for t in c), span=span)
 
     # Values
 
-    def arithmetic(self, meta: Any, c: list[Any]) -> s.Node:
-        return s.Arithmetic(str(c[1]), self.value(c[0]), self.value(c[2]), span=at(meta))
+    def arithmetic(self, span: s.Span, c: list[Any]) -> s.Node:
+        return s.Arithmetic(str(c[1]), self.value(c[0]), self.value(c[2]), span=span)
 
-    def signed(self, meta: Any, c: list[Any]) -> s.Node:
+    def signed(self, span: s.Span, c: list[Any]) -> s.Node:
         operand = self.value(c[1])
-        return s.Negative(operand, span=at(meta)) if c[0] == "-" else replace(operand, span=at(meta))
+        return s.Negative(operand, span=span) if c[0] == "-" else replace(operand, span=span)
 
-    def integer(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.Integer(self.whole(c[0]), span=at(meta))
+    def integer(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.Integer(self.whole(c[0]), span=span)
 
-    def real(self, meta: Any, c: list[Token]) -> s.Node:
+    def real(self, span: s.Span, c: list[Token]) -> s.Node:
         digits, double = str(c[0]).lower().partition("e")[0], float(c[0])
         if len(digits) > MOST_DIGITS:
-            self.fail(f"a number of {len(digits)} digits is too long", at(meta))
+            self.fail(f"a number of {len(digits)} digits is too long", span)
         if math.isinf(double) or (double == 0 and digits.strip("0.")):
-            self.fail(f"`{c[0]}` is beyond what a double can hold", at(meta), DOUBLES)
-        return s.Real(Decimal(str(c[0])), span=at(meta))
+            self.fail(f"`{c[0]}` is beyond what a double can hold", span, DOUBLES)
+        return s.Real(Decimal(str(c[0])), span=span)
 
-    def quantity(self, meta: Any, c: list[Any]) -> s.Node:
+    def quantity(self, span: s.Span, c: list[Any]) -> s.Node:
         unit = name_of(c[1])
         if unit.lower() not in UNITS:
             what, hint = no_unit(unit)
             self.fail(what, span_of(c[1]), hint)
         micros = to_micros(c[0].value, unit)
         if micros is None:
-            self.fail("a duration is a whole number of microseconds", at(meta))
+            self.fail("a duration is a whole number of microseconds", span)
         if micros > LONGEST:
-            self.fail("the duration is too long", at(meta), "The longest is about 292,000 years.")
-        return s.Duration(micros, span=at(meta))
+            self.fail("the duration is too long", span, "The longest is about 292,000 years.")
+        return s.Duration(micros, span=span)
 
-    def string(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.String(str(c[0])[1:-1].replace("''", "'"), span=at(meta))
+    def string(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.String(str(c[0])[1:-1].replace("''", "'"), span=span)
 
-    def true(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.Boolean(True, span=at(meta))
+    def true(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.Boolean(True, span=span)
 
-    def false(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.Boolean(False, span=at(meta))
+    def false(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.Boolean(False, span=span)
 
-    def typed_string(self, meta: Any, c: list[Token]) -> s.Node:
+    def typed_string(self, span: s.Span, c: list[Token]) -> s.Node:
         word = c[0].upper()
         if word not in ("TIMESTAMP", "DATE"):
             known = ("TIMESTAMP", "DATE", "LIKE", "IN")
@@ -154,41 +155,41 @@ class ExpressionBuilder(PatternBuilder):
         if micros is None or (word == "DATE" and micros % MICROS_PER_DAY):
             example = "2024-01-31 09:30:00" if word == "TIMESTAMP" else "2024-01-31"
             self.fail(f"{c[1]} is not a {word.lower()}", span_of(c[1]), f"Write it as '{example}'.")
-        return s.Timestamp(micros, span=at(meta))
+        return s.Timestamp(micros, span=span)
 
-    def name(self, meta: Any, c: list[Token]) -> s.Node:
-        return ExpressionName(name_of(c[0]), span=at(meta))
+    def name(self, span: s.Span, c: list[Token]) -> s.Node:
+        return ExpressionName(name_of(c[0]), span=span)
 
-    def length(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.Length(span=at(meta))
+    def length(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.Length(span=span)
 
     # References
 
-    def attribute(self, meta: Any, c: list[Token]) -> s.Node:
-        return IndexedReference(name_of(c[0]), name_of(c[1]), "bare", span=at(meta))
+    def attribute(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.Attribute(name_of(c[0]), name_of(c[1]), span=span)
 
-    def index_name(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+    def index_name(self, span: s.Span, c: list[Token]) -> tuple[str, int | None]:
         self._must_be_i(c[0])
         return "i", None
 
-    def index_offset(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+    def index_offset(self, span: s.Span, c: list[Token]) -> tuple[str, int | None]:
         self._must_be_i(c[0])
         if c[1] != "-" or self.whole(c[2]) != 1:
-            self.fail("only neighbours can be compared", at(meta), "Write `[i]` and `[i-1]`.")
+            self.fail("only neighbours can be compared", span, "Write `[i]` and `[i-1]`.")
         return "i-1", None
 
-    def index_number(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+    def index_number(self, span: s.Span, c: list[Token]) -> tuple[str, int | None]:
         number = self.whole(c[0])
         if number < 1:
-            self.fail("events of a variable are counted from 1", at(meta), "Write `[1]` for the first.")
+            self.fail("events of a variable are counted from 1", span, "Write `[1]` for the first.")
         return "nth", number
 
-    def index_prefix(self, meta: Any, c: list[Token]) -> tuple[str, int | None]:
+    def index_prefix(self, span: s.Span, c: list[Token]) -> tuple[str, int | None]:
         self._must_be_i(c[0])
         if len(c) == 1:
             return "..i", None
         if c[1] != "-" or self.whole(c[2]) != 1:
-            self.fail("events so far end at `s[i]` or the event before it", at(meta), "Write `[..i]` or `[..i-1]`.")
+            self.fail("events so far end at `s[i]` or the event before it", span, "Write `[..i]` or `[..i-1]`.")
         return "..i-1", None
 
     def _must_be_i(self, token: Token) -> None:
@@ -196,98 +197,98 @@ class ExpressionBuilder(PatternBuilder):
             hint = "Write `[i]`, `[i-1]`, or a number from 1."
             self.fail(f"`[{token}]` is not an index", span_of(token), hint)
 
-    def indexed(self, meta: Any, c: list[Any]) -> s.Node:
+    def indexed(self, span: s.Span, c: list[Any]) -> s.Node:
         var, (form, number), attr = name_of(c[0]), c[1], name_of(c[2])
         if form == "nth":
-            return s.Attribute(var, attr, s.Which.NTH, number, span=at(meta))
-        return IndexedReference(var, attr, form, span=at(meta))
+            return s.Attribute(var, attr, s.Which.NTH, number, span=span)
+        return IndexedReference(var, attr, form, span=span)
 
-    def of_iteration(self, meta: Any, c: list[Any]) -> s.Node:
+    def of_iteration(self, span: s.Span, c: list[Any]) -> s.Node:
         label, (form, number), var, attr = name_of(c[0]), c[1], name_of(c[2]), name_of(c[3])
         which = {"i": s.Which.LATER, "i-1": s.Which.EARLIER, "nth": s.Which.NTH}.get(form)
         if which is None:
-            self.fail(f"`{label}[{form}]` speaks of several iterations", at(meta), "Write `g[i]`, `g[i-1]` or `g[1]`.")
+            self.fail(f"`{label}[{form}]` speaks of several iterations", span, "Write `g[i]`, `g[i-1]` or `g[1]`.")
         iteration = s.Iteration(label, which, number, span=span_of(c[0]))
-        return s.Attribute(var, attr, iteration=iteration, span=at(meta))
+        return s.Attribute(var, attr, iteration=iteration, span=span)
 
-    def of_picked(self, meta: Any, c: list[Any]) -> s.Node:
+    def of_picked(self, span: s.Span, c: list[Any]) -> s.Node:
         called, var, attr = c[0], name_of(c[1]), name_of(c[2])
         form = called.form if isinstance(called, IndexedReference) else ""
         which = PICKS.get(form.removeprefix("pick "))
         if not isinstance(which, s.Which):
             hint = "Write `FIRST(g).a.x`, `LAST(g).a.x`, or `g[i].a.x` beside `g[i-1].a.x`."
-            self.fail("only FIRST(g) and LAST(g) name an iteration", at(meta), hint)
-        return s.Attribute(var, attr, iteration=s.Iteration(called.var, which, span=called.span), span=at(meta))
+            self.fail("only FIRST(g) and LAST(g) name an iteration", span, hint)
+        return s.Attribute(var, attr, iteration=s.Iteration(called.var, which, span=called.span), span=span)
 
-    def indexed_whole(self, meta: Any, c: list[Any]) -> s.Node:
+    def indexed_whole(self, span: s.Span, c: list[Any]) -> s.Node:
         var, (form, number) = name_of(c[0]), c[1]
         if form not in SO_FAR:
             index = number if form == "nth" else form
             what = f"`{var}[{index}]` is an event; name one of its attributes"
-            self.fail(what, at(meta), f"Write `{var}[{index}].attribute`.")
-        return IndexedReference(var, "", form, span=at(meta))
+            self.fail(what, span, f"Write `{var}[{index}].attribute`.")
+        return IndexedReference(var, "", form, span=span)
 
-    def picked(self, meta: Any, c: list[Any]) -> s.Node:
+    def picked(self, span: s.Span, c: list[Any]) -> s.Node:
         called, attr = c[0], name_of(c[1])
         if not (isinstance(called, IndexedReference) and called.form.startswith("pick ")):
-            self.fail("only FIRST(v), LAST(v), NEXT(v) and PREV(v) have attributes", at(meta))
+            self.fail("only FIRST(v), LAST(v), NEXT(v) and PREV(v) have attributes", span)
         which = PICKS[called.form.removeprefix("pick ")]
         if not isinstance(which, s.Which):
-            return IndexedReference(called.var, attr, which, span=at(meta))
-        return s.Attribute(called.var, attr, which, span=at(meta))
+            return IndexedReference(called.var, attr, which, span=span)
+        return s.Attribute(called.var, attr, which, span=span)
 
     # Functions
 
-    def call_star(self, meta: Any, c: list[Token]) -> s.Node:
+    def call_star(self, span: s.Span, c: list[Token]) -> s.Node:
         if c[0].upper() != "COUNT":
-            self.fail("`*` stands only in COUNT(*)", at(meta), did_you_mean(name_of(c[0]), ["COUNT"]))
-        return s.Aggregate("COUNT", None, span=at(meta))
+            self.fail("`*` stands only in COUNT(*)", span, did_you_mean(name_of(c[0]), ["COUNT"]))
+        return s.Aggregate("COUNT", None, span=span)
 
-    def call(self, meta: Any, c: list[Any]) -> s.Node:
+    def call(self, span: s.Span, c: list[Any]) -> s.Node:
         function, arguments = name_of(c[0]).upper(), c[1:]
         if function in PICKS:
-            return self._pick(function, self._only(function, arguments, meta), at(meta))
+            return self._pick(function, self._only(function, arguments, span), span)
         if function in AGGREGATES:
-            return self._aggregate(function, self._only(function, arguments, meta), at(meta))
+            return self._aggregate(function, self._only(function, arguments, span), span)
         if function not in VALUE_FUNCTIONS:
             known = [*VALUE_FUNCTIONS, *PICKS, *AGGREGATES, "NOT"]
             hint = ELSEWHERE.get(function) or did_you_mean(name_of(c[0]), known, FUNCTIONS)
             self.fail(f"there is no function `{c[0]}`", span_of(c[0]), hint)
         if function in SCALARS:
-            self._check_number(function, len(arguments), meta)
-        return s.Call(function, tuple(self.value(a) for a in arguments), span=at(meta))
+            self._check_number(function, len(arguments), span)
+        return s.Call(function, tuple(self.value(a) for a in arguments), span=span)
 
-    def _check_number(self, function: str, given: int, meta: Any) -> None:
+    def _check_number(self, function: str, given: int, span: s.Span) -> None:
         least, most = SCALARS[function].required, SCALARS[function].most
         if not least <= given <= most:
             wanted = " to ".join(dict.fromkeys(map(str, (least, most)))) if most > 1 else "one"
-            self.fail(f"{function} takes {wanted} argument{'s' if most > 1 else ''}, not {given}", at(meta))
+            self.fail(f"{function} takes {wanted} argument{'s' if most > 1 else ''}, not {given}", span)
 
-    def when(self, meta: Any, c: list[Any]) -> tuple[s.Condition, Any]:
+    def when(self, span: s.Span, c: list[Any]) -> tuple[s.Condition, Any]:
         return self.condition(c[0]), self.value(c[1])
 
-    def case(self, meta: Any, c: list[Any]) -> s.Node:
+    def case(self, span: s.Span, c: list[Any]) -> s.Node:
         arms = [one for one in c if isinstance(one, tuple)]
         otherwise = None if isinstance(c[-1], tuple) else self.value(c[-1])
-        return s.Case(tuple(test for test, _ in arms), tuple(value for _, value in arms), otherwise, span=at(meta))
+        return s.Case(tuple(test for test, _ in arms), tuple(value for _, value in arms), otherwise, span=span)
 
-    def cast(self, meta: Any, c: list[Any]) -> s.Node:
+    def cast(self, span: s.Span, c: list[Any]) -> s.Node:
         name = name_of(c[1])
         if name.upper() not in CAST_TYPES:
             hint = did_you_mean(name, CAST_TYPES, f"Types are {', '.join(CAST_TYPES)}.")
             self.fail(f"there is no type `{name}`", span_of(c[1]), hint)
-        return s.Cast(self.value(c[0]), name.upper(), span=at(meta))
+        return s.Cast(self.value(c[0]), name.upper(), span=span)
 
-    def _only(self, function: str, arguments: list[s.Node], meta: Any) -> s.Node:
+    def _only(self, function: str, arguments: list[s.Node], span: s.Span) -> s.Node:
         if len(arguments) != 1:
-            self.fail(f"{function} takes one argument, not {len(arguments)}", at(meta))
+            self.fail(f"{function} takes one argument, not {len(arguments)}", span)
         return arguments[0]
 
     def _pick(self, function: str, argument: s.Node, span: s.Span) -> s.Node:
         """FIRST(v), LAST(v), NEXT(v) or PREV(v), awaiting `.attr`; SQL's `PREV(v.attr)` is whole."""
-        if isinstance(argument, IndexedReference) and argument.form == "bare" and function == "PREV":
-            return IndexedReference(argument.var, argument.attr, "i-1", span=span)
-        if isinstance(argument, IndexedReference) and argument.form == "bare":
+        if _is_bare(argument):
+            if function == "PREV":
+                return IndexedReference(argument.var, argument.attr, "i-1", span=span)
             hint = f"Write `{function}({argument.var}).{argument.attr}`."
             self.fail(f"{function} takes a variable", argument.span, hint)
         if not isinstance(argument, ExpressionName):
@@ -300,8 +301,6 @@ class ExpressionBuilder(PatternBuilder):
                 attr
             ):
                 return s.Prefix(function, var, attr or None, form == "..i", span=span)
-            case IndexedReference(var=var, attr=attr, form="bare") if function != "COUNT":
-                return s.Aggregate(function, s.Attribute(var, attr, span=argument.span), span=span)
             case ExpressionName(name=name) if function == "COUNT":
                 return s.Aggregate(function, s.VariableReference(name, span=argument.span), span=span)
             case _ if function != "COUNT" and _has_reference(argument):
@@ -321,14 +320,18 @@ class ExpressionBuilder(PatternBuilder):
         """Resolve the references of one conjunct of WHERE, which decide each other's meaning."""
         forms: dict[str, dict[str, IndexedReference]] = {}
         so_far: dict[str, s.Prefix] = {}
+        settled = True
         for node in s.walk(condition):
             if isinstance(node, s.PartitionClause) and node is not condition:
                 hint = "Write `WHERE [id] AND ...`, not inside OR or NOT."
                 self.fail("a partition stands alone between ANDs", node.span, hint)
             if isinstance(node, IndexedReference):
                 forms.setdefault(node.var, {})[node.form] = node
-            if isinstance(node, s.Prefix):
+            elif isinstance(node, s.Prefix):
                 so_far[node.var] = node
+            settled = settled and not isinstance(node, _UNSETTLED)
+        if settled:
+            return condition
         for var, used in forms.items():
             if "next" in used and "i-1" in used:
                 what = f"`NEXT({var})` and `{var}[i-1]` are two notations for neighbours"
@@ -339,19 +342,21 @@ class ExpressionBuilder(PatternBuilder):
         return cast(s.Condition, s.rebuild(condition, lambda n: self._in_condition(n, forms)))
 
     def _in_condition(self, node: s.Node, forms: Mapping[str, Mapping[str, IndexedReference]]) -> s.Node | None:
-        match node:
-            case s.Length():
-                hint = "Write `HAVING LENGTH >= 2`."
-                self.fail("LENGTH stands in HAVING, not in WHERE", node.span, hint)
-            case s.Aggregate(argument=None):
+        if isinstance(node, s.Attribute):
+            if node.var not in forms or not _is_bare(node):
+                return None
+            return s.Attribute(node.var, node.attr, _which("bare", forms[node.var]), span=node.span)
+        if isinstance(node, IndexedReference):
+            self._complete(node)
+            return s.Attribute(node.var, node.attr, _which(node.form, forms[node.var]), span=node.span)
+        if isinstance(node, ExpressionName):
+            return self.parameter(node)
+        if isinstance(node, s.Length) or (isinstance(node, s.Aggregate) and isinstance(node.argument, s.Length)):
+            self.fail("LENGTH stands in HAVING, not in WHERE", node.span, "Write `HAVING LENGTH >= 2`.")
+        if isinstance(node, s.Aggregate):
+            if node.argument is None:
                 self._of_all(node)
-            case s.Aggregate(argument=s.Length()):
-                self.fail("LENGTH stands in HAVING, not in WHERE", node.span, "Write `HAVING LENGTH >= 2`.")
-            case ExpressionName():
-                return self.parameter(node)
-            case IndexedReference(var=var, attr=attr, form=form):
-                self._complete(node)
-                return s.Attribute(var, attr, _which(form, forms[var]), span=node.span)
+            return node if _is_bare(node.argument) else None  # `AVG(s.x)` speaks of all events, whatever stands beside
         return None
 
     def parameter(self, node: ExpressionName) -> s.Parameter:
@@ -418,6 +423,11 @@ class ExpressionBuilder(PatternBuilder):
         return s.Attribute(node.var, node.attr, span=node.span)
 
 
+def _is_bare(node: s.Node) -> TypeGuard[s.Attribute]:
+    """Return whether a reference is written `v.x`."""
+    return isinstance(node, s.Attribute) and node.which is s.Which.EACH and node.iteration is None
+
+
 def _has_reference(node: s.Node) -> bool:
     """Return whether a value reads something of a trend; a variable alone, or the next event, is no value of one."""
     if isinstance(node, ExpressionName):
@@ -434,6 +444,7 @@ def _values_so_far(item: Any) -> Any:
 
 
 def _which(form: str, used: Mapping[str, IndexedReference]) -> s.Which:
+    """Return which event a reference means beside the forms that others of its variable have."""
     if form == "i-1" or (form != "next" and "next" in used):
         return s.Which.EARLIER
     return s.Which.LATER if form == "next" or "i-1" in used else s.Which.EACH

@@ -10,7 +10,7 @@ from lark import Token, Tree, UnexpectedInput
 
 from trellis.errors import QuerySyntaxError
 from trellis.language import syntax as s
-from trellis.language.building import ExpressionName, UntilWord, at, name_of, span_of
+from trellis.language.building import ExpressionName, UntilWord, name_of, place_of, span_of
 from trellis.language.expected import CLAUSES
 from trellis.language.expressions import ExpressionBuilder
 from trellis.language.grammar import grammar
@@ -66,7 +66,7 @@ def _check_depth(tree: Tree[Token], text: str) -> None:
     level, depth = [tree], 0
     while level:
         if depth > DEEPEST:
-            span = at(level[0].meta)
+            span = place_of(level[0])
             raise QuerySyntaxError(
                 f"this is nested more than {DEEPEST} levels deep", text, span.start, span.end,
                 "Use fewer parentheses, or fewer operators in one expression.",
@@ -78,104 +78,107 @@ def _check_depth(tree: Tree[Token], text: str) -> None:
 class _QueryBuilder(ExpressionBuilder):
     """Builds the clauses; each gives the fields of the query that it fills."""
 
-    def query(self, meta: Any, c: list[Any]) -> s.QuerySyntax:
+    def query(self, span: s.Span, c: list[Any]) -> s.QuerySyntax:
         found: dict[str, Any] = {}
-        for span, fields in c[1:]:
-            self._check_once(span, fields, found)
+        for place, fields in c[1:]:
+            self._check_once(place, fields, found)
             found |= fields
-        return _with_aliases(s.QuerySyntax(c[0], span=at(meta), **found))
+        return _with_aliases(s.QuerySyntax(c[0], span=span, **found))
 
-    def clause(self, meta: Any, c: list[Any]) -> tuple[s.Span, dict[str, Any]]:
-        return at(meta), c[0]
+    def clause(self, span: s.Span, c: list[Any]) -> tuple[s.Span, dict[str, Any]]:
+        return span, c[0]
 
     def _check_once(self, span: s.Span, fields: dict[str, Any], before: dict[str, Any]) -> None:
         """Refuse a clause that stands twice, and RETURN beside AGGREGATE."""
+        twice = not fields.keys().isdisjoint(before)
+        both = ("returns" in fields and "aggregates" in before) or ("aggregates" in fields and "returns" in before)
+        if not twice and not both:
+            return
         word = next(w for w in CLAUSES if self.text[span.start : span.start + len(w)].upper() == w)
         place = s.Span(span.start, span.start + len(word))
-        if not fields.keys().isdisjoint(before):
+        if twice:
             hint = "Join conditions with AND." if word == "WHERE" else "Write it once."
             self.fail(f"{CLAUSES[word]} stands twice", place, hint)
-        if {"returns", "aggregates"} <= {*fields, *before} and word in ("RETURN", "AGGREGATE"):
-            self.fail("a query has RETURN or AGGREGATE, not both", place)
+        self.fail("a query has RETURN or AGGREGATE, not both", place)
 
-    def literals(self, meta: Any, c: list[Any]) -> s.Literals:
-        return s.Literals(tuple(c), span=at(meta))
+    def literals(self, span: s.Span, c: list[Any]) -> s.Literals:
+        return s.Literals(tuple(c), span=span)
 
-    def word(self, meta: Any, c: list[Token]) -> s.String:
-        return s.String(name_of(c[0]), span=at(meta))
+    def word(self, span: s.Span, c: list[Token]) -> s.String:
+        return s.String(name_of(c[0]), span=span)
 
-    def where(self, meta: Any, c: list[Any]) -> dict[str, Any]:
+    def where(self, span: s.Span, c: list[Any]) -> dict[str, Any]:
         condition = self.condition(c[0])
         terms = condition.terms if isinstance(condition, s.Conjunction) else (condition,)
         return {"where": tuple(self.conjunct(t) for t in terms)}
 
-    def until(self, meta: Any, c: list[Any]) -> s.Node:
-        return UntilWord(self.conjunct(self.condition(c[0])), span=at(meta))
+    def until(self, span: s.Span, c: list[Any]) -> s.Node:
+        return UntilWord(self.conjunct(self.condition(c[0])), span=span)
 
-    def having(self, meta: Any, c: list[Any]) -> dict[str, Any]:
+    def having(self, span: s.Span, c: list[Any]) -> dict[str, Any]:
         condition = self.condition(c[0])
         terms = condition.terms if isinstance(condition, s.Conjunction) else (condition,)
         return {"having": tuple(self.of_trend(t) for t in terms)}
 
-    def select(self, meta: Any, c: list[Token]) -> dict[str, Any]:
+    def select(self, span: s.Span, c: list[Token]) -> dict[str, Any]:
         return {"select": s.Select(c[0].lower())}
 
-    def report(self, meta: Any, c: list[Token]) -> dict[str, Any]:
+    def report(self, span: s.Span, c: list[Token]) -> dict[str, Any]:
         return {"report": s.Report(c[0].lower())}
 
-    def within(self, meta: Any, c: list[Any]) -> dict[str, Any]:
+    def within(self, span: s.Span, c: list[Any]) -> dict[str, Any]:
         durations = [self.parameter(x) if isinstance(x, ExpressionName) else x for x in c]
-        return {"within": s.WithinClause(*durations, span=at(meta))}
+        return {"within": s.WithinClause(*durations, span=span)}
 
-    def returns(self, meta: Any, c: list[s.Item]) -> dict[str, Any]:
+    def returns(self, span: s.Span, c: list[s.Item]) -> dict[str, Any]:
         return {"returns": tuple(c)}
 
-    def aggregates(self, meta: Any, c: list[Any]) -> dict[str, Any]:
+    def aggregates(self, span: s.Span, c: list[Any]) -> dict[str, Any]:
         items = tuple(_of_event(x) for x in c if isinstance(x, s.Item))
         names = next((x for x in c if isinstance(x, tuple)), ())
         per_event = next((x for x in c if isinstance(x, s.PerEvent)), None)
         return {"aggregates": items, "group_by": names, "per_event": per_event}
 
-    def per_event(self, meta: Any, c: list[Token]) -> s.PerEvent:
-        return s.PerEvent(name_of(c[0]) if c else None, span=at(meta))
+    def per_event(self, span: s.Span, c: list[Token]) -> s.PerEvent:
+        return s.PerEvent(name_of(c[0]) if c else None, span=span)
 
-    def group(self, meta: Any, c: list[Token]) -> tuple[s.Name, ...]:
+    def group(self, span: s.Span, c: list[Token]) -> tuple[s.Name, ...]:
         return tuple(s.Name(name_of(t), span=span_of(t)) for t in c)
 
-    def item(self, meta: Any, c: list[Any]) -> s.Item:
+    def item(self, span: s.Span, c: list[Any]) -> s.Item:
         alias = name_of(c[1]) if len(c) > 1 else None
-        return s.Item(self.output(c[0]), alias, span=at(meta))
+        return s.Item(self.output(c[0]), alias, span=span)
 
-    def order(self, meta: Any, c: list[s.Sort]) -> dict[str, Any]:
+    def order(self, span: s.Span, c: list[s.Sort]) -> dict[str, Any]:
         return {"order_by": tuple(c)}
 
-    def sort(self, meta: Any, c: list[Any]) -> s.Sort:
+    def sort(self, span: s.Span, c: list[Any]) -> s.Sort:
         descending = len(c) > 1 and c[1].type == "DESC"
-        return s.Sort(self.output(c[0]), descending, span=at(meta))
+        return s.Sort(self.output(c[0]), descending, span=span)
 
-    def limit(self, meta: Any, c: list[Any]) -> dict[str, Any]:
+    def limit(self, span: s.Span, c: list[Any]) -> dict[str, Any]:
         windows = [x for x in c[1:] if isinstance(x, Token)]
         if windows and (len(windows) > 1 or c[1] is not windows[0]):
             self.fail("WINDOW stands first behind PER, and once", span_of(windows[-1]), "Write `PER WINDOW, item`.")
         items = tuple(self.output(x) for x in c[1:] if isinstance(x, s.Node))
         return {"limit": self._size(c[0]), "per_window": bool(windows), "limit_per": items}
 
-    def offset(self, meta: Any, c: list[Token]) -> dict[str, Any]:
+    def offset(self, span: s.Span, c: list[Token]) -> dict[str, Any]:
         return {"offset": self._size(c[0])}
 
-    def after_match(self, meta: Any, c: list[s.AfterMatch]) -> dict[str, Any]:
-        return {"after_match": replace(c[0], span=at(meta))}
+    def after_match(self, span: s.Span, c: list[s.AfterMatch]) -> dict[str, Any]:
+        return {"after_match": replace(c[0], span=span)}
 
-    def skip_past_last(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+    def skip_past_last(self, span: s.Span, c: list[Token]) -> s.AfterMatch:
         return s.AfterMatch(s.Skip.PAST_LAST)
 
-    def skip_to_next(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+    def skip_to_next(self, span: s.Span, c: list[Token]) -> s.AfterMatch:
         return s.AfterMatch(s.Skip.TO_NEXT)
 
-    def skip_to_first(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+    def skip_to_first(self, span: s.Span, c: list[Token]) -> s.AfterMatch:
         return s.AfterMatch(s.Skip.TO_FIRST, name_of(c[0]))
 
-    def skip_to_last(self, meta: Any, c: list[Token]) -> s.AfterMatch:
+    def skip_to_last(self, span: s.Span, c: list[Token]) -> s.AfterMatch:
         return s.AfterMatch(s.Skip.TO_LAST, name_of(c[0]))
 
     def _size(self, token: Token) -> int:

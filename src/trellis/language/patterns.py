@@ -9,7 +9,7 @@ from typing import Any, cast
 from lark import Token
 
 from trellis.language import syntax as s
-from trellis.language.building import Builder, PatternName, Quantifier, UntilWord, at, name_of, span_of
+from trellis.language.building import Builder, PatternName, Quantifier, UntilWord, name_of, span_of
 
 MOST_TIMES = 1000  # bounds of a quantifier: each is a state of the automaton
 
@@ -21,52 +21,51 @@ class PatternBuilder(Builder):
         super().__init__(text)
         self.bare: set[s.Span] = set()  # where a lone name is its own type and variable
 
-    def lone(self, meta: Any, c: list[Token]) -> s.Node:
-        return PatternName(name_of(c[0]), span=at(meta))
+    def lone(self, span: s.Span, c: list[Token]) -> s.Node:
+        return PatternName(name_of(c[0]), span=span)
 
-    def single(self, meta: Any, c: list[Token]) -> s.Node:
-        return s.Single(name_of(c[0]), name_of(c[1]), span=at(meta))
+    def single(self, span: s.Span, c: list[Token]) -> s.Node:
+        return s.Single(name_of(c[0]), name_of(c[1]), span=span)
 
-    def missing_plus(self, meta: Any, c: list[Token]) -> s.Node:
+    def missing_plus(self, span: s.Span, c: list[Token]) -> s.Node:
         self.fail(
             f"`{c[0]} {c[1]}[]` has brackets but no `+`",
-            at(meta),
+            span,
             f"Write `{c[0]}+ {c[1]}[]` for one or more events, `{c[0]} {c[1]}` for one.",
         )
 
-    def quantified_lone(self, meta: Any, c: list[Any]) -> s.Node:
-        return PatternName(name_of(c[0]), c[1], span=at(meta))
+    def quantified_lone(self, span: s.Span, c: list[Any]) -> s.Node:
+        return PatternName(name_of(c[0]), c[1], span=span)
 
-    def quantified(self, meta: Any, c: list[Any]) -> s.Node:
+    def quantified(self, span: s.Span, c: list[Any]) -> s.Node:
         if c[1].text == "?":
-            return s.Single(name_of(c[0]), name_of(c[2]), optional=True, span=at(meta))
+            return s.Single(name_of(c[0]), name_of(c[2]), optional=True, span=span)
         self.fail("a Kleene variable is written with brackets", span_of(c[2]), f"Write `{c[0]}{c[1].text} {c[2]}[]`.")
 
-    def quantified_list(self, meta: Any, c: list[Any]) -> s.Node:
+    def quantified_list(self, span: s.Span, c: list[Any]) -> s.Node:
         if c[1].text == "?":
             self.fail(
                 f"`{c[0]}? {c[2]}[]` has brackets, but `?` means one event or none",
-                at(meta),
+                span,
                 f"Write `{c[0]}? {c[2]}`, or `{c[0]}* {c[2]}[]` for any number of events.",
             )
         words = self._words(c[3:], "a variable")
-        return s.Kleene(name_of(c[0]), name_of(c[2]), c[1].least, c[1].most, **words, span=at(meta))
+        return s.Kleene(name_of(c[0]), name_of(c[2]), c[1].least, c[1].most, **words, span=span)
 
-    def sign(self, meta: Any, c: list[Token]) -> Quantifier:
+    def sign(self, span: s.Span, c: list[Token]) -> Quantifier:
         least, most = {"+": (1, None), "*": (0, None), "?": (0, 1)}[str(c[0])]
-        return Quantifier(least, most, str(c[0]), at(meta))
+        return Quantifier(least, most, str(c[0]), span)
 
-    def times(self, meta: Any, c: list[Token]) -> Quantifier:
-        return self._bounded(meta, c[0], c[0])
+    def times(self, span: s.Span, c: list[Token]) -> Quantifier:
+        return self._bounded(span, c[0], c[0])
 
-    def times_from(self, meta: Any, c: list[Token]) -> Quantifier:
-        return self._bounded(meta, c[0], None)
+    def times_from(self, span: s.Span, c: list[Token]) -> Quantifier:
+        return self._bounded(span, c[0], None)
 
-    def times_between(self, meta: Any, c: list[Token]) -> Quantifier:
-        return self._bounded(meta, c[0], c[1])
+    def times_between(self, span: s.Span, c: list[Token]) -> Quantifier:
+        return self._bounded(span, c[0], c[1])
 
-    def _bounded(self, meta: Any, low: Token, high: Token | None) -> Quantifier:
-        span = at(meta)
+    def _bounded(self, span: s.Span, low: Token, high: Token | None) -> Quantifier:
         text = self.text[span.start : span.end]
         least, most = self.whole(low), None if high is None else self.whole(high)
         if most is not None and most < least:
@@ -78,11 +77,11 @@ class PatternBuilder(Builder):
             self.fail(f"the bounds of `{text}` are too large", span, hint)
         return Quantifier(least, most, text, span)
 
-    def label(self, meta: Any, c: list[Token]) -> s.Name:
-        return s.Name(name_of(c[0]), span=at(meta))
+    def label(self, span: s.Span, c: list[Token]) -> s.Name:
+        return s.Name(name_of(c[0]), span=span)
 
-    def step(self, meta: Any, c: list[Any]) -> s.Node:
-        return _PolicyPart(_policy(c[0]), c[1], span=at(meta))
+    def step(self, span: s.Span, c: list[Any]) -> s.Node:
+        return _PolicyPart(_policy(c[0]), c[1], span=span)
 
     def _words(self, words: list[Any], what: str) -> dict[str, Any]:
         """Return the policy, `greedy` and UNTIL behind the brackets of a variable or group, each at most once."""
@@ -95,24 +94,24 @@ class PatternBuilder(Builder):
             found[name] = value
         return found
 
-    def seq(self, meta: Any, c: list[Any]) -> s.Node:
+    def seq(self, span: s.Span, c: list[Any]) -> s.Node:
         parts = self._steps(self._parts(c))
-        node = self._alone(parts) or s.Seq(_patterns(parts), span=at(meta))
+        node = self._alone(parts) or s.Seq(_patterns(parts), span=span)
         if all(isinstance(p, s.Absent) for p in parts):
-            self.fail("a SEQ needs a part that is not a NOT", at(meta), "Write `SEQ(A a, NOT(B b), C c)`.")
+            self.fail("a SEQ needs a part that is not a NOT", span, "Write `SEQ(A a, NOT(B b), C c)`.")
         return self._grouped(node, c)
 
-    def or_pattern(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._arms(s.Or, meta, c)
+    def or_pattern(self, span: s.Span, c: list[Any]) -> s.Node:
+        return self._arms(s.Or, span, c)
 
-    def and_pattern(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._arms(s.And, meta, c)
+    def and_pattern(self, span: s.Span, c: list[Any]) -> s.Node:
+        return self._arms(s.And, span, c)
 
-    def not_pattern(self, meta: Any, c: list[Any]) -> s.Node:
+    def not_pattern(self, span: s.Span, c: list[Any]) -> s.Node:
         events = self._parts(c)
         for event in events:
             self._check_absent(event)
-        return self._grouped(s.Absent(_patterns(events), span=at(meta)), c)
+        return self._grouped(s.Absent(_patterns(events), span=span), c)
 
     def _check_absent(self, event: s.Node) -> None:
         """Refuse what NOT cannot forbid: words of steps, and what can match without any event."""
@@ -126,11 +125,11 @@ class PatternBuilder(Builder):
             hint = "Write `NOT(E v)` or `NOT(SEQ(E v, F w))`."
             self.fail("NOT forbids what can match without any event", event.span, hint)
 
-    def chain(self, meta: Any, c: list[Any]) -> s.Node:
-        return self._grouped(self._chained(_elements(c), at(meta)), c)
+    def chain(self, span: s.Span, c: list[Any]) -> s.Node:
+        return self._grouped(self._chained(_elements(c), span), c)
 
-    def pattern(self, meta: Any, c: list[Any]) -> s.Pattern:
-        tree = cast(s.Pattern, self._chained(c, at(meta)))
+    def pattern(self, span: s.Span, c: list[Any]) -> s.Pattern:
+        tree = cast(s.Pattern, self._chained(c, span))
         if isinstance(tree, s.Absent):
             self.fail("a pattern cannot be a NOT alone", tree.span, "Write `SEQ(A a, NOT(B b), C c)`.")
         return self._numbered(tree)
@@ -150,7 +149,7 @@ class PatternBuilder(Builder):
             parts[i] = s.PolicyStep(part.policy, cast(s.Pattern, part.pattern), span=part.span)
         return parts
 
-    def _arms(self, kind: type[s.Or | s.And], meta: Any, c: list[Any]) -> s.Node:
+    def _arms(self, kind: type[s.Or | s.And], span: s.Span, c: list[Any]) -> s.Node:
         arms = self._parts(c)
         for arm in arms:
             if isinstance(arm, _PolicyPart) and kind is s.Or:
@@ -160,9 +159,9 @@ class PatternBuilder(Builder):
                 self.fail("NOT stands inside a SEQ or an AND, not inside OR", arm.span,
                           "Write `SEQ(A a, NOT(B b), C c)`.")  # fmt: skip
         if kind is s.And and all(isinstance(arm, s.Absent) for arm in arms):
-            self.fail("an AND needs a part that is not a NOT", at(meta), "Write `AND(A a, NOT(B b))`.")
+            self.fail("an AND needs a part that is not a NOT", span, "Write `AND(A a, NOT(B b))`.")
         node = self._alone(arms)
-        return self._grouped(node or kind(_patterns(self._steps(arms, s.And)), span=at(meta)), c)
+        return self._grouped(node or kind(_patterns(self._steps(arms, s.And)), span=span), c)
 
     @staticmethod
     def _alone(parts: list[s.Node]) -> s.Node | None:

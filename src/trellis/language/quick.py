@@ -6,15 +6,17 @@ not common, is None here: Lark parses it again, and tells where it stops.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any, NamedTuple
 
-from lark import Token, Tree
+from lark import Token
 from lark.parsers.lalr_analysis import Shift
 
 from trellis.errors import QuerySyntaxError
 from trellis.language.building import Builder
 from trellis.language.grammar import grammar
+from trellis.language.syntax import Span
 
 MOST_TOKENS = 90
 """Of so few, no tree is nested too deeply."""
@@ -23,15 +25,7 @@ NARROW, MOST_WIDE = 80, 10
 """Nor is one of more, of which no more nodes than that have more characters: all others have as many tokens at most."""
 
 _END = "$END"
-
-
-class Place:
-    """Where in the text a rule begins and ends."""
-
-    __slots__ = ("end_pos", "start_pos")
-
-    def __init__(self, start: int, end: int) -> None:
-        self.start_pos, self.end_pos = start, end
+_KEYWORD = re.compile(r"[a-z]{2}[^|]*")
 
 
 class Reduction(NamedTuple):
@@ -45,8 +39,16 @@ class Reduction(NamedTuple):
     name: str
 
 
+class Scanner(NamedTuple):
+    """Matchers of the tokens of a state: of all, where the text goes on with a letter, and of those but keywords."""
+
+    all: Any
+    signs: Any
+    ignored: frozenset[str]
+
+
 class QuickTables(NamedTuple):
-    """Lark's tables: of each state what is done for a token or a rule; and the matchers of tokens.
+    """Lark's tables: of each state what is done for a token or a rule; and its scanner, made when it is first needed.
 
     What is done is the next state, a reduction, or the name of a rule that its only part stands for, as mostly: `a + b`
     where a comparison may be. Many such rules may end one after another: `chains` tells, by where the text starts, the
@@ -54,7 +56,8 @@ class QuickTables(NamedTuple):
     """
 
     actions: dict[int, dict[str, Any]]
-    scanners: dict[int, Any]
+    lexers: dict[int, Any]
+    scanners: dict[int, Scanner | None]
     starts: dict[str, int]
     ends: dict[str, int]
     needed: frozenset[str]
@@ -80,8 +83,7 @@ def _tables() -> QuickTables | None:
         state: {name: argument if action is Shift else made[id(argument)] for name, (action, argument) in row.items()}
         for state, row in table.states.items()
     }
-    scanners = {state: _scanner(lexer) for state, lexer in parser.lexer.lexers.items()}
-    return QuickTables(actions, scanners, table.start_states, table.end_states, frozenset(needed), {})
+    return QuickTables(actions, parser.lexer.lexers, {}, table.start_states, table.end_states, frozenset(needed), {})
 
 
 def _reduction(rule: Any) -> Reduction:
@@ -96,10 +98,14 @@ def _reduction(rule: Any) -> Reduction:
     return Reduction(len(rule.expansion), origin, taken, stays, origin.startswith("_"), name)
 
 
-def _scanner(lexer: Any) -> Any:
-    """Return the matcher of tokens in a state, and the tokens to pass over; None where Lark does more than to match."""
+def _scanner(lexer: Any) -> Scanner | None:
+    """Return the scanner of a state; None where Lark does more than to match."""
     patterns = lexer.scanner._mres
-    return None if len(patterns) != 1 or lexer.callback else (patterns[0].match, lexer.ignore_types)
+    if len(patterns) != 1 or lexer.callback:
+        return None
+    signs = [one for one in lexer.scanner.terminals if not _KEYWORD.fullmatch(one.pattern.value)]
+    alone = re.compile("|".join(f"(?P<{one.name}>{one.pattern.to_regexp()})" for one in signs), lexer.g_regex_flags)
+    return Scanner(patterns[0].match, alone.match, lexer.ignore_types)
 
 
 def parse_quickly(text: str, start: str, builder: Builder) -> Any:
@@ -114,26 +120,29 @@ def parse_quickly(text: str, start: str, builder: Builder) -> Any:
 def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any:
     actions, scanners, needed, end_state = tables.actions, tables.scanners, tables.needed, tables.ends[start]
     chains = tables.chains.setdefault(start, {})
-    state, at, length, tokens, wide = tables.starts[start], 0, len(text), 0, 0
-    states: list[int] = [state]
-    values: list[Any] = []
-    starts: list[int] = []
-    ends: list[int] = []
+    state, at, end, length, tokens, wide = tables.starts[start], 0, 0, len(text), 0, 0
+    read: list[tuple[int, Any, int]] = [(state, None, 0)]  # the state after each token or rule, its node, its start
     while True:
         kind, behind = _END, at
         while at < length:
             if text[at] == " ":  # passed over in all states
                 at += 1
                 continue
-            scanner = scanners[state]
-            found = None if scanner is None else scanner[0](text, at)
-            if found is None or found.end() == at:
+            scanner = scanners.get(state)
+            if scanner is None:
+                scanner = scanners[state] = _scanner(tables.lexers[state])
+                if scanner is None:
+                    return None
+            every, signs, ignored = scanner
+            found = every(text, at) if text[at].isalpha() else signs(text, at)
+            if found is None:
                 return None
-            behind = found.end()
-            if found.lastgroup not in scanner[1]:
-                kind = found.lastgroup
+            kind, behind = found.lastgroup, found.end()
+            if behind == at:
+                return None
+            if kind not in ignored:
                 break
-            at = behind
+            kind, at = _END, behind
         while True:
             action = actions[state].get(kind)
             if action is None:
@@ -141,49 +150,40 @@ def _parsed(text: str, start: str, builder: Builder, tables: QuickTables) -> Any
             if type(action) is int:
                 break
             if type(action) is str:
-                chain = states[-2], action, kind
-                if chain not in chains:
-                    chains[chain] = _end_of_chain(actions, chain, end_state)
-                states[-1] = state = chains[chain]
-                if kind == _END and state == end_state:
-                    return values[-1]
-                continue
-            size, rule, taken, may_stay, spliced, name = action
-            parts = values[-size:]
-            begin, end = starts[-size], ends[-1]
-            del states[-size:], values[-size:], starts[-size:], ends[-size:]
-            chosen: list[Any] = []
-            for i, is_list in taken:
-                if is_list:
-                    chosen += parts[i]
-                else:
-                    chosen.append(parts[i])
-            if spliced:
-                value: Any = chosen
-            elif may_stay and len(chosen) == 1:
-                value = chosen[0]
+                rule, (_, value, begin) = action, read.pop()
             else:
-                wide += end - begin > NARROW
-                if wide > MOST_WIDE and tokens > MOST_TOKENS:
-                    return None
-                method = getattr(builder, name, None)
-                place: Any = Place(begin, end)
-                value = Tree(name, chosen, place) if method is None else method(place, chosen)
-            state = actions[states[-1]][rule]
+                size, rule, taken, may_stay, spliced, name = action
+                parts = read[-size:]
+                del read[-size:]
+                begin = parts[0][2]
+                chosen: list[Any] = []
+                for i, is_list in taken:
+                    if is_list:
+                        chosen += parts[i][1]
+                    else:
+                        chosen.append(parts[i][1])
+                if spliced:
+                    value = chosen
+                elif may_stay and len(chosen) == 1:
+                    value = chosen[0]
+                else:
+                    wide += end - begin > NARROW
+                    if wide > MOST_WIDE and tokens > MOST_TOKENS:
+                        return None
+                    value = getattr(builder, name)(Span(begin, end), chosen)
+            chain = read[-1][0], rule, kind
+            led = chains.get(chain)
+            if led is None:
+                led = chains[chain] = _end_of_chain(actions, chain, end_state)
+            state = led
             if kind == _END and state == end_state:
                 return value
-            states.append(state)
-            values.append(value)
-            starts.append(begin)
-            ends.append(end)
+            read.append((state, value, begin))
         tokens += 1
         if kind == _END:
             return None
-        states.append(action)
-        values.append(_token(kind, text[at:behind], at, behind) if kind in needed else None)
-        starts.append(at)
-        ends.append(behind)
-        state, at = action, behind
+        read.append((action, _token(kind, text[at:behind], at, behind) if kind in needed else None, at))
+        state, at, end = action, behind, behind
 
 
 def _end_of_chain(actions: dict[int, dict[str, Any]], chain: tuple[int, str, str], end_state: int) -> int:
@@ -199,5 +199,5 @@ def _end_of_chain(actions: dict[int, dict[str, Any]], chain: tuple[int, str, str
 
 def _token(kind: str, value: str, start: int, end: int) -> Token:
     token = str.__new__(Token, value)
-    token.type, token.value, token.start_pos, token.end_pos = kind, value, start, end
+    token.type, token.start_pos, token.end_pos = kind, start, end
     return token

@@ -7,7 +7,7 @@ sequence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from trellis.language import syntax as s
@@ -154,16 +154,31 @@ class Automaton:
         A match and a longer one read the same variables, once the longer one has read what it has before: so two states
         go through the automaton together.
         """
-        steps, ends = self._steps(), {one.state for one in self.accepting}
-        longer = _together({(0, one.target) for one in self.transitions}, steps)
-        return not self.complete or any(a in ends and b in ends for a, b in longer)
+        if not self.complete:
+            return True
+        ends = {one.state for one in self.accepting}
+        longer = _together({(0, one.target) for one in self.transitions}, self._steps())
+        return any(a in ends and b in ends for a, b in longer)
 
     def is_followed(self) -> bool:
         """Return whether something might be put after a match, with some events, or that is not known."""
-        steps, ends = self._steps(), {one.state for one in self.accepting}
-        begun = {one.target for one in self.transitions}
-        going_on = {a for a in begun if any(target in ends for target in _reached(a, steps))}
-        return not self.complete or any(a in ends and b in going_on for a, b in _together({(0, 0)}, steps))
+        if not self.complete:
+            return True
+        ends = {one.state for one in self.accepting}
+        going_on = {one.target for one in self.transitions} & self._going_on(ends)
+        return any(a in ends and b in going_on for a, b in _together({(0, 0)}, self._steps()))
+
+    def _going_on(self, ends: set[int]) -> set[int]:
+        """Return the states from which one of some states is reached by reading something."""
+        sources: dict[int, set[int]] = {}
+        for one in self.transitions:
+            sources.setdefault(one.target, set()).add(one.source)
+        found, waiting = set[int](), [*ends]
+        while waiting:
+            more = sources.get(waiting.pop(), set()) - found
+            found |= more
+            waiting += more
+        return found
 
     def _steps(self) -> _Steps:
         """Return the variables that may be read in each state, each with the state behind it."""
@@ -189,29 +204,17 @@ class Automaton:
 _Steps = dict[int, list[tuple[str, int]]]
 
 
-def _together(pairs: set[tuple[int, int]], steps: _Steps) -> set[tuple[int, int]]:
-    """Return the pairs of states that are reached from some by reading the same variables."""
+def _together(pairs: set[tuple[int, int]], steps: _Steps) -> Iterator[tuple[int, int]]:
+    """Yield some pairs of states, and those that are reached from them by reading the same variables."""
     found, waiting = set(pairs), [*pairs]
     while waiting:
         a, b = waiting.pop()
+        yield a, b
         for variable, target in steps.get(a, ()):
             for other, beside in steps.get(b, ()):
                 if other == variable and (target, beside) not in found:
                     found.add((target, beside))
                     waiting.append((target, beside))
-    return found
-
-
-def _reached(state: int, steps: _Steps) -> set[int]:
-    """Return the states that are reached from one by reading something."""
-    found: set[int] = set()
-    waiting = [state]
-    while waiting:
-        for _, target in steps.get(waiting.pop(), ()):
-            if target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found
 
 
 def build_automaton(pattern: s.Pattern) -> Automaton:

@@ -409,7 +409,7 @@ def variables_behind(automaton: Automaton) -> dict[str, frozenset[str]]:
     changed = True
     while changed:
         changed = False
-        for one in automaton.transitions:
+        for one in reversed(automaton.transitions):  # most lead to a state with a higher number
             known = reads.get(one.source, frozenset())
             more = known | {one.variable} | reads.get(one.target, frozenset())
             changed |= more != known

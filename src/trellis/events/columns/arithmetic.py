@@ -12,6 +12,7 @@ from trellis.events.columns.arrow import (
     Operand,
     at_least_one,
     from_numbers,
+    is_floating,
     is_micros,
     is_scalar,
     is_valid,
@@ -35,7 +36,7 @@ _MISFITS = (pa.ArrowInvalid, decimals.TooWide)
 
 def without_nan(x: Operand) -> Operand:
     """NaN made NULL."""
-    if not pa.types.is_floating(x.type):
+    if not is_floating(x):
         return x
     if not is_scalar(x) and not x.null_count and not np.isnan(x.to_numpy(zero_copy_only=False)).any():
         return x

@@ -27,7 +27,9 @@ pa: Any = pyarrow
 pc: Any = pyarrow.compute
 
 INT64: DataType = pa.int64()
-_WORDS = frozenset(type_.id for type_ in (INT64, pa.float64(), pa.timestamp("us"), pa.duration("us")))
+_MICROS = frozenset(type_.id for type_ in (pa.timestamp("us"), pa.duration("us")))
+_WORDS = _MICROS | {INT64.id, pa.float64().id}
+_FLOATING = frozenset(type_.id for type_ in (pa.float16(), pa.float32(), pa.float64()))
 
 
 def is_scalar(x: Operand) -> bool:
@@ -42,7 +44,12 @@ def null(type_: DataType) -> Operand:
 
 def is_micros(x: Operand) -> bool:
     """Whether an operand counts microseconds: a timestamp or a duration, normalised."""
-    return bool(pa.types.is_timestamp(x.type) or pa.types.is_duration(x.type))
+    return x.type.id in _MICROS
+
+
+def is_floating(x: Operand) -> bool:
+    """Whether an operand has numbers with a floating point."""
+    return x.type.id in _FLOATING
 
 
 def at_least_one(x: Operand) -> Array:

@@ -28,6 +28,7 @@ MISSING = np.iinfo(np.int64).min
 _NONE = -1
 _HIGHEST = np.iinfo(np.int64).max
 _ROOM = 4
+_FEW = 1 << 8  # texts that Python ranks sooner than Arrow
 _MANY = 1 << 12  # rows from which on they are sorted digit by digit, and strings matched as words
 
 
@@ -365,7 +366,12 @@ def _ranked_exact(column: Array) -> Codes:
 
 
 def _ranked_words(column: Array) -> Codes:
-    """Rank values that only Arrow can compare: first the distinct ones, then each by its own."""
+    """Rank values that only Arrow can compare, and few texts: first the distinct ones, then each by its own."""
+    if len(column) < _FEW and pa.types.is_large_string(column.type):
+        texts = column.to_pylist()
+        distinct = sorted({*texts} - {None})  # by code points, which is by the bytes of UTF-8
+        rank_of = {None: _NONE} | {text: rank for rank, text in enumerate(distinct)}
+        return np.array([rank_of[text] for text in texts], np.int64)
     try:
         encoded = pc.dictionary_encode(column)
         order = pc.array_sort_indices(encoded.dictionary).to_numpy()

@@ -52,15 +52,18 @@ def join_edges(events, positions, steps, vertex_of):
         offsets[v + 1] = total
     targets = np.empty(offsets[-1], np.int32)
     for v in range(events.shape[0]):
-        x, p, at, sources = events[v], positions[v], offsets[v], 0
+        x, p, at = events[v], positions[v], offsets[v]
         for s in range(first[p], first[p + 1]):
-            i, end = rows[s, x], rows[s, x + 1]
-            sources += i < end
-            for j in range(i, end):
-                targets[at + j - i] = vertex_of[step_target[s], successors[j]]
-            at += end - i
-        if sources > 1:
-            targets[offsets[v] : at].sort()
+            begin, j, own = rows[s, x], rows[s, x + 1] - 1, vertex_of[step_target[s]]
+            left, at = at - 1, at + j + 1 - begin
+            k = at - 1
+            while j >= begin:  # those of each step rise: they are merged into what is there, from the back
+                found = own[successors[j]]
+                if left >= offsets[v] and targets[left] > found:
+                    targets[k], left = targets[left], left - 1
+                else:
+                    targets[k], j = found, j - 1
+                k -= 1
     return offsets, targets
 
 

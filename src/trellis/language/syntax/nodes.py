@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from operator import is_
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +25,36 @@ class Node:
     span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
-_PARTS: dict[str, tuple[str, ...]] = {}  # of each kind of node by its name
+_PARTS: dict[type[Node], tuple[str, ...]] = {}
 
 
 def _parts(node: Node) -> tuple[str, ...]:
     """Return the names of the fields of a node that may hold others."""
-    kind = type(node).__qualname__
+    kind = type(node)
     if kind not in _PARTS:
         _PARTS[kind] = tuple(f.name for f in fields(node) if f.name != "span")
     return _PARTS[kind]
 
 
-def children(node: Node) -> Iterator[Node]:
-    """Yield the nodes directly below `node`, in the order they are written."""
+def children(node: Node) -> list[Node]:
+    """Return the nodes directly below `node`, in the order they are written."""
+    found = []
     for name in _parts(node):
         value = getattr(node, name)
         if isinstance(value, Node):
-            yield value
+            found.append(value)
         elif isinstance(value, tuple):
-            yield from (item for item in value if isinstance(item, Node))
+            found += [item for item in value if isinstance(item, Node)]
+    return found
 
 
 def walk(node: Node) -> Iterator[Node]:
     """Yield `node` and everything below it, parents first."""
-    yield node
-    for child in children(node):
-        yield from walk(child)
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += reversed(children(one))
 
 
 def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
@@ -59,18 +62,17 @@ def rebuild(node: Node, change: Callable[[Node], Node | None]) -> Node:
     changed = change(node)
     if changed is not None:
         return changed
-    updates: dict[str, Any] = {}
+    same, parts = True, []
     for name in _parts(node):
-        value = getattr(node, name)
+        part = value = getattr(node, name)
         if isinstance(value, Node):
-            new = rebuild(value, change)
-            if new is not value:
-                updates[name] = new
+            part = rebuild(value, change)
+            same = same and part is value
         elif isinstance(value, tuple):
-            parts = tuple(rebuild(v, change) if isinstance(v, Node) else v for v in value)
-            if not all(map(is_, parts, value)):
-                updates[name] = parts
-    return replace(node, **updates) if updates else node
+            part = tuple([rebuild(v, change) if isinstance(v, Node) else v for v in value])
+            same = same and all(map(is_, part, value))
+        parts.append(part)
+    return node if same else type(node)(*parts, span=node.span)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class PatternPart:
         paths = self.paths
         size = len(paths.events)
         groups = Groups(paths.begins[:-1], paths.begins[1:], np.zeros(self.last - self.first, np.int64))
-        until = np.repeat(paths.begins[1:], np.diff(paths.begins))
+        until = groups.hi.repeat(groups.hi - groups.lo)
         vertices = Slice({}, pa.nulls(size), np.arange(size), np.ones(size, np.bool_), paths.begins, groups, until)
         graph = EventGraph(paths.offsets, paths.successors, latest_predecessors(paths.offsets, paths.successors))
         structure = GivenStructure(plan_over_vertices(self.plan), vertices, self._threads, graph=graph)

@@ -333,7 +333,9 @@ def _in_order(paths: Paths) -> Paths:
 def _places(begin: Ints, end: Ints) -> Ints:
     """Return the numbers of all ranges, one after another."""
     sizes = end - begin
-    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(begin, sizes)
+    found: Ints = (end - sizes.cumsum()).repeat(sizes)
+    found += np.arange(len(found))
+    return found
 
 
 def _stack(arrays: list[np.ndarray], empty: tuple[int, ...]) -> np.ndarray:
@@ -349,9 +351,8 @@ def _extreme(times: NDArray[Any], sign: int) -> Any:
 def stacked_edges(edges: list[tuple[Ints, NDArray[np.int32]]], size: int) -> tuple[Ints, NDArray[np.int32]]:
     """Return the edges of all steps one after another, and for each step where those of its events begin."""
     rows = np.zeros((len(edges), size + 1), np.int64)
-    total = 0
-    for row, (degrees, targets) in zip(rows, edges, strict=True):
-        np.cumsum(degrees, out=row[1:])
-        row += total
-        total += len(targets)
-    return rows, np.concatenate([targets for _, targets in edges]) if edges else np.empty(0, np.int32)
+    if not edges or not size:
+        return rows, np.empty(0, np.int32)
+    rows[:, 1:] = np.concatenate([degrees for degrees, _ in edges]).cumsum().reshape(len(edges), size)
+    rows[1:, 0] = rows[:-1, -1]
+    return rows, np.concatenate([targets for _, targets in edges])
