@@ -39,7 +39,7 @@ OF_BOTH = (
 )  # fmt: skip
 OF_NOT = (
     "", *(f"n.x {o} a.x" for o in OPERATORS), "n.x > FIRST(a).x", "n.x < LAST(a).x", "n.x > a.x AND n.y = a.y",
-    "n.x > a.x AND n.x < c.x", "n.x = SUM(a.x)",
+    "n.x = COUNT(a)", "n.x <= COUNT(c)", "n.x > a.x AND n.x < c.x", "n.x = SUM(a.x)",
 )  # fmt: skip
 PATTERNS = {
     "A+ a[]": OF_A,
@@ -54,7 +54,7 @@ PATTERNS = {
     "SEQ(C? c, AND(A+ a[], B b))": (*OF_A, *OF_BOTH),
     "SEQ(A+ a[], NOT(B n), C c)": OF_NOT,
     "SEQ(A+ a[], NOT(B n), C+ c[])": OF_NOT,
-    "SEQ(NOT(B n), A+ a[])": OF_NOT[:-2],
+    "SEQ(NOT(B n), A+ a[])": OF_NOT[:-3],
     "SEQ(NOT(B n), A+ a[], C c)": OF_NOT,
     "SEQ(A+ a[], C c, NOT(B n))": OF_NOT,
 }

@@ -106,6 +106,8 @@ HARD = [
     "SEQ(A a, NOT(SEQ(B b, A d){2} g[]), B c) WHERE g[i].b.x > g[i-1].d.x",
     "SEQ(A a, NOT(SEQ(B b, A d)+ g[]), B c) WHERE COUNT(g) > 1",
     "SEQ(A a, NOT(SEQ(B b, NOT(SEQ(A d, A e)), B f)), B c) WHERE d.x < e.x AND b.x > f.x",
+    "SEQ(A+ a[], B? b){2} g[] WHERE LAST(a).x <= LAST(g).b.x",
+    "SEQ(B? b, A+ a[])+ g[] WHERE SUM(a.x) <= LAST(g).b.x + 4",
     "SEQ(SEQ(A a, B+ b[])+ g[], C c) WHERE a.x + b.x <= c.x + 3",
     "SEQ(SEQ(A a, B+ b[])+ g[], C c) WHERE SUM(b.x) <= c.x + 2",
     "SEQ(SEQ(A a, B+ b[])+ g[], C c) WHERE g[i-1].a.x < c.x AND LAST(b).x < c.x + 2",

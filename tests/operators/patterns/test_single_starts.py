@@ -30,6 +30,8 @@ PATTERNS = {
     "SEQ(A{1,3} a[], B b)": (*RISING, "LAST(a).x < b.x"),
     "SEQ(A+ a[], NOT(B n), C c)": (*RISING, "n.x > a.x", "n.x > LAST(a).x", "n.y = c.y", "n.x > a.x AND n.x < c.x"),
     "SEQ(A+ a[], NOT(B n), C+ c[])": (*RISING, "n.x > LAST(a).x", "n.y = FIRST(c).y"),
+    "SEQ(NOT(C n), A+ a[], B+ b[])": (*RISING, "a.x < b.x", "SUM(a.x) <= SUM(b.x)", "MAX(b.x) > LAST(a).x", "n.x > 1"),
+    "SEQ(A+ a[], NOT(C n), SEQ(B b, A* c[]), B? d)": ("LAST(a).x < b.x", "SUM(a.x) >= b.x"),
     "SEQ(A+ a[] UNTIL (a.x > 2), B b)": (*RISING, "LAST(a).x < b.x"),
     "SEQ(SEQ(A a, B b)+ g[], C c)": ("a.x < b.x", "g[i].a.x > g[i-1].b.x", "g[i].a.y = g[i-1].b.y", "b.x < c.x",
                                      "FIRST(g).a.x < c.x", "LAST(g).b.x < c.x", "COUNT(g) >= 2"),
@@ -102,6 +104,8 @@ def test_the_best_results_are_those_of_the_oracle(case: Case, searched: bool) ->
         ("SEQ(A+ a[], B+ b[]) WHERE ABS(a.x - b.x) < 2 WITHIN 9", False),  # longer ones reach farther
         ("SEQ(SEQ(A+ a[], B b)+ g[], C c) WHERE b.x < c.x WITHIN 9", False),  # a match is cut in several ways
         ("SEQ(NOT(B n), A+ a[]) WHERE n.x < a.x WITHIN 9", False),  # a gap before the first event
+        ("SEQ(NOT(B n), A+ a[], C c) WHERE SUM(a.x) < c.x REPORT any WITHIN 9", False),
+        ("SEQ(NOT(B n), A+ a[], C c) WHERE SUM(a.x) < c.x REPORT any WITHIN 9 SLIDE 9", True),
     ],
 )  # fmt: skip
 def test_what_is_told_by_first_events(text: str, told: bool) -> None:

@@ -80,6 +80,20 @@ def kept_event(tables, columns, lists, row, event, lo):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def _waits(tables, term, bound, open_, lasting):
+    """Return whether a term names a variable that has no event, or `lasting` one that may take more.
+
+    A count is known, where its variable has no event, once that takes none.
+    """
+    own = t.at(tables, t.T_VARIABLES, term)
+    asked = own
+    for r in range(t.at(tables, t.T_BEGINS, term), t.at(tables, t.T_BEGINS, term + 1)):
+        if t.at(tables, t.T_KIND, r) != t.OF_ABSENT:
+            asked |= 1 << t.at(tables, t.T_VARIABLE, r)
+    return own & ~bound != 0 or asked & open_ & ~bound != 0 or (lasting and asked & open_ != 0)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def is_barred(tables, columns, programs, lists, scratch, row, open_, variable, event, lo, hi):
     """Return whether a class never takes an event of a variable again: what is forbidden lies behind its last event."""
     if tables[t.EDGED]:  # what is forbidden now may be none in a longer gap
@@ -99,8 +113,7 @@ def is_barred(tables, columns, programs, lists, scratch, row, open_, variable, e
                 for a in range(t.at(tables, t.A_ABSENT_BEGINS, guard), t.at(tables, t.A_ABSENT_BEGINS, guard + 1)):
                     for term in range(tables[t.TERMS]):
                         if t.at(tables, t.T_ROOT, term) == t.at(tables, t.A_ABSENTS, a):
-                            own = t.at(tables, t.T_VARIABLES, term)
-                            known &= own & ~bound == 0 and own & open_ == 0
+                            known &= not _waits(tables, term, bound, open_, True)
                 if known:
                     low = row[EVENT] + 1 if until else columns[t.SAME_ROW, row[EVENT]]
                     high = event + 1 if until else columns[t.SAME_ROW, event]
@@ -132,8 +145,7 @@ def guards_of(tables, lists, row, open_):
                 if absent - tables[t.VARIABLES] >= tables[t.ALONE]:
                     return np.int64(UNTRACKED), np.int64(UNTRACKED)
                 for term in range(tables[t.TERMS]):
-                    own = t.at(tables, t.T_VARIABLES, term)
-                    if t.at(tables, t.T_ABSENT, term) == absent and (own & ~row[BOUND] or (until and own & open_)):
+                    if t.at(tables, t.T_ABSENT, term) == absent and _waits(tables, term, row[BOUND], open_, until != 0):
                         return np.int64(UNTRACKED), np.int64(UNTRACKED)
                 if until:
                     untils |= 1 << (absent - tables[t.VARIABLES])

@@ -25,6 +25,7 @@ from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.carried import ends_are_known
 from trellis.plan.plan import Plan
+from trellis.plan.remainders import UntilEvent
 
 Ints = NDArray[np.int64]
 NO_VALUES = np.zeros((3, 0, 0), np.int64)
@@ -76,9 +77,12 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
     if bound.report is Report.MAXIMAL or not (bound.report is Report.ANY or ends_are_known(plan)):
         return None
     alphabet = exploration.compiled.alphabet
-    firsts = {one.variable for one in automaton.transitions if one.source == 0}
+    begin = [one for one in automaton.transitions if one.source == 0]
+    firsts, is_span = {one.variable for one in begin}, bound.window.kind is WindowKind.SPAN
     if not automaton.complete or len(firsts) > 1 or exploration.compiled.number(t.EDGED):
         return None
+    if is_span and any(guard.until is UntilEvent.NO for one in begin for guard in one.guards):
+        return None  # the gap of a NOT before the first event lies before all events of a task
     if len(alphabet.letters) != len(alphabet.variables):  # REPORT does not look at iterations
         return None
     (first,) = firsts
@@ -86,7 +90,7 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
     if bound.report is Report.UNEXTENDABLE and automaton.is_preceded():
         letter = alphabet.variables[first]
     try:
-        if bound.window.kind is WindowKind.SPAN:
+        if is_span:
             return _of_spans(events, variables.usable[first], exploration, letter)
         return _of_windows(events, exploration, letter)
     except TrellisError:  # too much: perhaps not as a graph

@@ -193,7 +193,7 @@ def _terms(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: Re
     loop = np.array([row for rows in loops for row in rows], np.int64).reshape(-1, 4).T.copy()
     need = np.array([row for rows in needs for row in rows], np.int64).reshape(-1, 3).T.copy()
     lasting = [
-        _lasting(one, alphabet, alphabet.views[view], how)
+        _lasting(one, alphabet, alphabet.views[view], how) | _gathered_by(guard_terms, one, alphabet.views[view])
         for one, rows in zip(guard_terms, needs, strict=True)
         for _, view, how in rows
     ]
@@ -270,6 +270,11 @@ def _lasting(one: GuardTerm, alphabet: Alphabet, view: View, how: int) -> frozen
     return _living_in(one, alphabet) - view.replaced_by
 
 
+def _gathered_by(guard_terms: tuple[GuardTerm, ...], one: GuardTerm, view: View) -> frozenset[int]:
+    """Return the groups whose next iterations gather what a term names of a view, whatever else has events then."""
+    return frozenset(own.group for own in one.gathering if view.name in _over_names(guard_terms, own))
+
+
 def _living_in(one: GuardTerm, alphabet: Alphabet) -> frozenset[int]:
     """Return the groups in whose iterations a term is asked anew."""
     of_not = alphabet.paths[one.absent] if one.absent is not None else ()
@@ -342,13 +347,20 @@ def _gathers(guard_terms: tuple[GuardTerm, ...], alphabet: Alphabet, registers: 
         for one, view in gathers:
             if not begun & {*view.path[view.level :]} or begun & view.emptied_by:
                 continue
-            own = (v.name for v in one.views if v.name in one.named and view.group in v.replaced_by)
+            own = _over_names(guard_terms, view) & one.named
             slot = registers.slots[Register(RegisterKind.TUPLES, view.name)]
             rows.append((one.number, slot, mask(own, alphabet.view_numbers)))
         found.append(rows)
     flat = np.array([row for rows in found for row in rows], np.int64).reshape(-1, 3).T.copy()
     begins, _ = ragged([[0] * len(rows) for rows in found])
     return {t.L_GATHER_BEGINS: begins, t.L_GATHER_TERM: flat[0], t.L_GATHER_SLOT: flat[1], t.L_GATHER_VIEWS: flat[2]}
+
+
+def _over_names(guard_terms: tuple[GuardTerm, ...], view: View) -> frozenset[str]:
+    """Return the names of the views that terms of a group's iterations which are over have from these."""
+    prefix = f"{view.name}\n"
+    references = (reference for one in guard_terms if view in one.over for reference in one.references)
+    return frozenset(r.var.removeprefix(prefix) for r in references if r.var.startswith(prefix))
 
 
 # --- Events -----------------------------------------------------------------------------------------------------

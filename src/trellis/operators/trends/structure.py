@@ -92,7 +92,7 @@ class TrendStructure:
     @property
     def _is_small(self) -> bool:
         """Whether there are so few events that their graph counts sooner than an index; it may be listed as well."""
-        if not self.may_have_graph or (self.given and not self.lists):
+        if not self.may_have_graph or self.given:  # a given index tells where paths end; edges do not
             return False
         sizes = self.plan.sizes
         return self.events.pairs <= (sizes.counted_pairs if self.lists else sizes.small_pairs)
