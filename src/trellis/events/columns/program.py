@@ -351,12 +351,13 @@ class _ProgramCompiler:
         if part.form is Form.NULL:
             return part
         digits = value.arguments[1] if len(value.arguments) > 1 else Constant(0, INTEGER)
-        known = value.function in FUNCTIONS and isinstance(digits, Constant) and isinstance(digits.value, int)
-        rounds = value.function in ("floor", "ceil", "round")
-        if not known or (rounds and part.form is not Form.REAL):
+        places = digits.value if isinstance(digits, Constant) else None
+        if value.function not in FUNCTIONS or not isinstance(places, int):
             raise TooWideForKernels(value.source or value.function)
-        assert isinstance(digits, Constant)
-        places = int(digits.value or 0)
+        if value.function in ("floor", "ceil", "round") and part.form is not Form.REAL:
+            if part.form is Form.WHOLE and places >= 0:
+                return part
+            raise TooWideForKernels(value.source or value.function)
         return ProgramPart(self._emit(FUNCTIONS[value.function], self._as_real(part).place, places), Form.REAL)
 
     def _case(self, value: Operation, parts: list[ProgramPart]) -> ProgramPart:

@@ -121,6 +121,11 @@ def _of_wholes(op, v, i, a, b, factor):
         v.low[i], v.high[i] = -high, -low
     elif op == p.ABSOLUTE:
         v.low[i], v.high[i] = max(low, -high, 0), max(high, -low)
+    elif op == p.REMAINDER:
+        least, most = v.low[b], v.high[b]
+        v.low[i] = max(min(low, 0), min(least, -most))
+        v.high[i] = min(max(high, 0), max(-least, most))
+        v.null[i] |= least <= 0 <= most
     else:
         other, another = (factor, factor) if op == p.SCALE else (v.low[b], v.high[b])
         v.low[i] = min(low * other, low * another, high * other, high * another)
@@ -139,6 +144,10 @@ def _of_reals(op, v, i, a, b):
         left, right = -high, -low
     elif op == p.ABSOLUTE_REAL:
         left, right = max(low, -high, 0.0), max(high, -low)
+    elif op == p.REMAINDER_REAL:
+        most = max(-other, another)
+        left, right = max(min(low, 0.0), -most), min(max(high, 0.0), most)
+        v.null[i] |= other <= 0.0 <= another
     else:
         if op == p.DIVIDE_REAL:
             if other <= 0.0 <= another:
@@ -156,15 +165,68 @@ def _of_reals(op, v, i, a, b):
 
 
 @lean
-def _coalesce(v, i, a, b):
-    """Leave the interval of the first of two values that is not NULL."""
-    v.low[i], v.high[i], v.real_low[i], v.real_high[i] = v.low[b], v.high[b], v.real_low[b], v.real_high[b]
-    if v.known[a] and (not v.null[a] or not v.known[b]):
-        v.low[i], v.high[i], v.real_low[i], v.real_high[i] = v.low[a], v.high[a], v.real_low[a], v.real_high[a]
-    elif v.known[a]:
+def _of_function(op, v, i, a, digits):
+    """Leave the interval of a function of a double that never falls; beyond its domain it is NULL."""
+    low, high = v.real_low[a], v.real_high[a]
+    if op == p.FLOOR:
+        left, right = np.floor(low), np.floor(high)
+    elif op == p.CEIL:
+        left, right = np.ceil(low), np.ceil(high)
+    elif op == p.ROUND:
+        left, right = p._rounded(low, digits), p._rounded(high, digits)
+    elif op == p.ROOT:
+        v.null[i] |= low < 0.0
+        v.known[i] = high >= 0.0
+        left, right = np.sqrt(max(low, 0.0)), np.sqrt(max(high, 0.0))
+    elif op == p.LOGARITHM:  # this one and the next are not rounded to the nearest double
+        v.null[i] |= low <= 0.0
+        v.known[i] = high > 0.0
+        left = np.nextafter(np.log(low), -np.inf) if low > 0.0 else -np.inf
+        right = np.nextafter(np.log(high), np.inf) if high > 0.0 else np.inf
+    else:
+        left, right = np.nextafter(np.exp(low), -np.inf), np.nextafter(np.exp(high), np.inf)
+    v.real_low[i], v.real_high[i] = left, right
+    v.vague[i] = np.isnan(left) or np.isnan(right)
+
+
+@lean
+def _take_interval(v, i, a):
+    """Leave an interval as it is."""
+    v.low[i], v.high[i], v.real_low[i], v.real_high[i] = v.low[a], v.high[a], v.real_low[a], v.real_high[a]
+    v.known[i], v.null[i] = v.known[a], v.null[a]
+
+
+@lean
+def _take_either(v, i, a, b):
+    """Leave the interval of what one or the other of two values may be."""
+    if not v.known[a] or not v.known[b]:
+        _take_interval(v, i, a if v.known[a] else b)
+    else:
         v.low[i], v.high[i] = min(v.low[a], v.low[b]), max(v.high[a], v.high[b])
         v.real_low[i], v.real_high[i] = min(v.real_low[a], v.real_low[b]), max(v.real_high[a], v.real_high[b])
-    v.known[i], v.null[i] = v.known[a] or (v.null[a] and v.known[b]), v.null[a] and v.null[b]
+        v.known[i] = True
+    v.null[i] = v.null[a] or v.null[b]
+
+
+@lean
+def _coalesce(v, i, a, b):
+    """Leave the interval of the first of two values that is not NULL."""
+    if v.known[a] and not v.null[a]:
+        _take_interval(v, i, a)
+    else:
+        _take_either(v, i, a, b)
+        v.null[i] = v.null[a] and v.null[b]
+
+
+@lean
+def _choose(v, i, test, a, b):
+    """Leave the interval of one value where a test is true, else of the other."""
+    if v.known[test] and not v.null[test] and v.low[test] == 1:
+        _take_interval(v, i, a)
+    elif not v.known[test] or v.high[test] == 0:
+        _take_interval(v, i, b)
+    else:
+        _take_either(v, i, a, b)
 
 
 @lean
@@ -187,18 +249,22 @@ def bound_of(keys, program, falling):
                 v.known[i] = not np.isnan(v.real_low[i])
             v.null[i] = not v.known[i]
             continue
-        single = op in (p.NEGATIVE, p.ABSOLUTE, p.SCALE, p.NEGATIVE_REAL, p.ABSOLUTE_REAL, p.TO_REAL)
-        other = a if single else b
-        of_reals = p.ADD_REAL <= op <= p.ABSOLUTE_REAL and op != p.REMAINDER_REAL
-        of_wholes = p.ADD <= op <= p.SCALE and op != p.REMAINDER
-        either = op in (p.COALESCE_WHOLE, p.COALESCE_REAL)
-        if not (of_reals or of_wholes or either or op == p.TO_REAL):
-            v.vague[i] = True
+        if p.AND <= op <= p.IS_NULL or op == p.COMPARE_COLUMNS or p.COMPARE_WHOLE <= op <= p.COMPARE_SCALED:
+            v.low[i], v.high[i], v.known[i], v.null[i], v.vague[i] = 0, 1, True, True, False
             continue
+        if op in (p.CHOOSE_WHOLE, p.CHOOSE_REAL):
+            other = code[at + 3]
+            v.vague[i] = v.vague[a] or v.vague[b] or v.vague[other]
+            if not v.vague[i]:
+                _choose(v, i, a, b, other)
+            continue
+        function = p.FLOOR <= op <= p.ROUND
+        single = function or op in (p.NEGATIVE, p.ABSOLUTE, p.SCALE, p.NEGATIVE_REAL, p.ABSOLUTE_REAL, p.TO_REAL)
+        other = a if single else b
         v.vague[i] = v.vague[a] or v.vague[other]
         if v.vague[i]:
             continue
-        if either:
+        if op in (p.COALESCE_WHOLE, p.COALESCE_REAL):
             _coalesce(v, i, a, b)
             continue
         v.known[i], v.null[i] = v.known[a] and v.known[other], v.null[a] or v.null[other]
@@ -207,8 +273,10 @@ def bound_of(keys, program, falling):
         if op == p.TO_REAL:
             power = keys.programs.real[b] if b >= 0 else 1.0
             v.real_low[i], v.real_high[i] = np.float64(v.low[a]) / power, np.float64(v.high[a]) / power
-        elif of_wholes:
+        elif p.ADD <= op <= p.SCALE:
             _of_wholes(op, v, i, a, other, b)
+        elif function:
+            _of_function(op, v, i, a, b)
         else:
             _of_reals(op, v, i, a, other)
     if v.vague[i] or (v.null[i] and not falling):

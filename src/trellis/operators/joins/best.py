@@ -12,17 +12,19 @@ from numpy.typing import NDArray
 from trellis.events.slice import Ints, Slice
 from trellis.kernels.join import best as kernel
 from trellis.kernels.join.bounds import Extremes, MatchKeys, bound_tasks
-from trellis.language.bound import BoundQuery, Ordering
+from trellis.language.bound import BoundQuery, Constant, Ordering, Output, OutputKind
+from trellis.language.schema import INTEGER
 from trellis.language.syntax import Skip
 from trellis.operators.batch import PathBatch
 from trellis.operators.contract import BestRequest, NotComparable
 from trellis.operators.joins.counting import FirstEvents
-from trellis.operators.joins.keys import match_keys
+from trellis.operators.joins.keys import codes_of_first, match_keys
 from trellis.operators.joins.ranks import Before, ranks_of
 from trellis.operators.joins.structure import JoinStructure
 from trellis.plan.plan import Plan
 
 MOST_ROWS = 1 << 24  # of all heaps together
+ALIKE = (Ordering(Output(OutputKind.CONSTANT, INTEGER, constant=Constant(0, INTEGER)), False),)
 
 
 class BestMatches:
@@ -35,14 +37,16 @@ class BestMatches:
     events
         The events, with the columns that keys read.
     orderings
-        The keys of ORDER BY.
+        The keys of ORDER BY; without any all matches are as good.
     """
 
     def __init__(self, structure: JoinStructure, events: Slice, orderings: Sequence[Ordering]) -> None:
-        self.structure = structure
-        self.keys = match_keys(orderings, structure.arms, events) if structure.arms else None
+        self.structure, self._events = structure, events
+        self.keys = match_keys(orderings or ALIKE, structure.arms, events) if structure.arms else None
 
-    def find(self, limit: int, per_group: bool, before: Before | None = None) -> PathBatch | None:
+    def find(
+        self, limit: int, per_group: bool, before: Before | None = None, items: Sequence[Output] = ()
+    ) -> PathBatch | None:
         """Return the best matches in the order of groups and ranks; None where they cannot be searched.
 
         Parameters
@@ -53,11 +57,21 @@ class BestMatches:
             Whether so many of each group, or of all groups together.
         before
             Gives how many matches begin before an event; by default they are counted.
+        items
+            So many are wanted of each value of these, if they are of the first event.
         """
         if self.keys is None:
             return None
         groups, events, words = self._tasks(self.keys)
         bucket = np.unique(groups, return_inverse=True)[1] if per_group else np.zeros(len(groups), np.int64)
+        if items:
+            firsts = {(id(first.arm), first.slot) for first in self.structure.counter.first_events(self.structure.arms)}
+            codes = None
+            if len(self.structure.arms) == len(firsts) == 1:
+                codes = codes_of_first(items, self.structure.arms[0], firsts.pop()[1], self._events)
+            if codes is None:
+                return None
+            bucket = np.unique([bucket, codes[events]], axis=1, return_inverse=True)[1].ravel()
         if limit * (int(bucket.max(initial=-1)) + 1) > MOST_ROWS:
             return None
         number = np.lexsort((np.arange(len(groups)), *(~words[:, i] for i in reversed(range(words.shape[1])))))
@@ -104,6 +118,8 @@ class BestMatches:
                 candidates.tables, candidates.programs.programs, lists, levels, structure.walked_arms, keys, extremes,
                 tasks, room, skip,
             )  # fmt: skip
+            if lists.state[0]:  # also where a program does not tell which decimal a double is rounded as
+                raise NotComparable
             structure.check_walk(lists, levels)
         return room
 
@@ -219,7 +235,10 @@ def leading_matches(bound: BoundQuery, structure: JoinStructure, events: Slice) 
     """Return the matches that AFTER MATCH keeps, as `QueryOperator.leading` does; None where it cannot."""
     after = bound.after_match
     assert after is not None
-    found = BestMatches(structure, events, bound.order_by).leading(after.skip, structure.codes.get(after.var or "", -1))
+    found = None
+    with suppress(NotComparable):
+        search = BestMatches(structure, events, bound.order_by)
+        found = search.leading(after.skip, structure.codes.get(after.var or "", -1))
     return None if found is None else (found, np.empty(0, np.int64))
 
 
@@ -228,7 +247,9 @@ def search_best(
 ) -> PathBatch | None:
     """Return the best matches that a request asks for; None where they cannot be searched."""
     bound = request.bound
-    if bound.limit is None or bound.limit_per:
+    if bound.limit is None:
         return None
     limit = bound.limit + bound.offset if bound.limit else 0
-    return BestMatches(structure, events, bound.order_by).find(limit, request.per_group, before)
+    with suppress(NotComparable):
+        return BestMatches(structure, events, bound.order_by).find(limit, request.per_group, before, bound.limit_per)
+    return None

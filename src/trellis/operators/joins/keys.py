@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from trellis.errors import OverflowInCondition
+from trellis.events.columns.evaluate import evaluate
 from trellis.events.columns.ordering import group_codes, rank_codes
 from trellis.events.columns.program import compile_programs
 from trellis.events.columns.program_tables import ProgramTables, TooWideForKernels
@@ -26,11 +27,12 @@ from trellis.language.bound import (
     OutputKind,
     Reference,
     Value,
+    columns_of,
     with_columns,
 )
 from trellis.language.schema import INTEGER, Kind
 from trellis.language.syntax import Which
-from trellis.operators.joins.ranges import WIDEST, ColumnRanges
+from trellis.operators.joins.ranges import PROGRAMMED, ROUNDED, WIDEST, ColumnRanges
 from trellis.operators.joins.tables import SlotArm
 
 REALS = (
@@ -124,7 +126,7 @@ def match_keys(orderings: Sequence[Ordering], arms: Sequence[SlotArm], events: S
     for arm in arms:
         for ordering in orderings:
             value = values.of(ordering.output, arm)
-            if value is None or not ranges.can_compute(value):
+            if value is None or not ranges.can_compute(value, PROGRAMMED | ROUNDED):
                 return None
             low, high = ranges.of(value) or (0, 0)
             if low < 3 - WIDEST or high > WIDEST - 3:  # words of NULL lie beyond
@@ -139,6 +141,21 @@ def match_keys(orderings: Sequence[Ordering], arms: Sequence[SlotArm], events: S
     except (TooWideForKernels, OverflowInCondition):
         return None
     return _with_loads(tables, np.array([ordering.descending for ordering in orderings]))
+
+
+def codes_of_first(items: Sequence[Output], arm: SlotArm, slot: int, events: Slice) -> NDArray[np.int64] | None:
+    """Return for each event numbers that tell values of LIMIT PER apart, if they are of one slot's event alone."""
+    columns = dict(events.columns)
+    values, found = KeyValues(events, columns), list[pa.Array]()
+    for item in items:
+        value = values.of(item, arm)
+        if value is None or {arm.slot(column.var) for column in columns_of(value)} != {slot}:
+            return None
+        try:
+            found.append(evaluate(value, lambda column: columns[column.name], len(events)))
+        except OverflowInCondition:
+            return None
+    return group_codes(found)[0]
 
 
 def _with_loads(tables: ProgramTables, falling: NDArray[np.bool_]) -> MatchKeys:

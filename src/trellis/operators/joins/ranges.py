@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +15,10 @@ EXACT = 1 << 53
 WHOLE = (Kind.INTEGER, Kind.TIMESTAMP, Kind.DATE, Kind.DURATION)
 Range = tuple[int, int]
 PROGRAMMED = frozenset(
-    (*"+-*/%=<>", "!=", "<=", ">=", "and", "or", "not", "is null", "like", "coalesce", "negative", "abs")
-)
+    (*"+-*/%=<>", "!=", "<=", ">=", "and", "or", "not", "is null", "like", "coalesce", "case", "negative", "abs",
+     "floor", "ceil", "sqrt", "ln", "exp")
+)  # fmt: skip
+ROUNDED = frozenset(("round",))  # the doubles next to some decimals are not told apart
 
 
 class ColumnRanges:
@@ -26,13 +28,13 @@ class ColumnRanges:
         self._columns = columns
         self._known: dict[str, Range | None] = {}
 
-    def can_compute(self, value: Value) -> bool:
-        """Return whether instructions compute a value, and no whole number can leave 64 bits, nor a decimal 53."""
+    def can_compute(self, value: Value, functions: Set[str] = PROGRAMMED) -> bool:
+        """Return whether some functions compute a value, and no whole number can leave 64 bits, nor a decimal 53."""
         try:
             self.of(value)
         except OverflowError:
             return False
-        return _is_program(value)
+        return _is_program(value, functions)
 
     def _of_column(self, column: Column) -> Range | None:
         """Return the least and the greatest value of a column as whole numbers; None without any, or for others."""
@@ -64,32 +66,34 @@ class ColumnRanges:
             if value.type.kind is Kind.DECIMAL and known is not None:
                 return (int(known * 10**value.type.scale),) * 2
             return (known, known) if isinstance(known, int) and value.type.kind in WHOLE else None
-        parts = [self.of(argument) for argument in value.arguments]
+        parts, arguments = [self.of(argument) for argument in value.arguments], value.arguments
         decimal = value.type.kind is Kind.DECIMAL
-        if {argument.type.kind for argument in value.arguments} == {Kind.DECIMAL, Kind.DOUBLE}:
+        if value.function == "case":
+            parts, arguments = [*parts[1::2], parts[-1]], (*arguments[1::2], arguments[-1])
+        if {argument.type.kind for argument in arguments} == {Kind.DECIMAL, Kind.DOUBLE}:
             _within([part for part in parts if part is not None], EXACT)  # compared as doubles hold them
-        if value.function not in ("+", "-", "*", "%", "negative", "abs", "coalesce"):
+        if value.function not in ("+", "-", "*", "%", "negative", "abs", "coalesce", "case", "floor", "ceil"):
             return (-WIDEST, WIDEST - 1) if value.type.kind in (*WHOLE, Kind.DECIMAL) else None
         if not decimal and value.type.kind not in WHOLE:
-            if any(argument.type.kind is Kind.DECIMAL for argument in value.arguments):
+            if any(argument.type.kind is Kind.DECIMAL for argument in arguments):
                 _within([part for part in parts if part is not None], EXACT)
             return None
         known_parts = [part or (0, 0) for part in parts]
         if decimal:
             known_parts = [
                 (low * 10 ** max(0, value.type.scale - _scale(a)), high * 10 ** max(0, value.type.scale - _scale(a)))
-                for (low, high), a in zip(known_parts, value.arguments, strict=True)
+                for (low, high), a in zip(known_parts, arguments, strict=True)
             ]
         found = _combined(value.function, known_parts)
         _within([found, *known_parts], EXACT if decimal else WIDEST)
         return found
 
 
-def _is_program(value: Value) -> bool:
-    """Return whether all that a value computes of several events has an instruction."""
+def _is_program(value: Value, functions: Set[str]) -> bool:
+    """Return whether all that a value computes of several events is one of some functions."""
     if not isinstance(value, Operation) or len({c.var for c in columns_of(value)}) < 2:
         return True
-    return value.function in PROGRAMMED and all(map(_is_program, value.arguments))
+    return value.function in functions and all(_is_program(argument, functions) for argument in value.arguments)
 
 
 def _scale(value: Value) -> int:
@@ -102,9 +106,11 @@ def _within(ranges: Sequence[Range], bound: int) -> None:
 
 
 def _combined(function: str, parts: Sequence[Range]) -> Range:
-    if function == "coalesce":
+    if function in ("coalesce", "case"):
         return min(low for low, _ in parts), max(high for _, high in parts)
     low, high = parts[0]
+    if function in ("floor", "ceil"):
+        return low, high
     if function == "negative":
         return -high, -low
     if function == "abs":
