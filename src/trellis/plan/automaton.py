@@ -165,6 +165,13 @@ class Automaton:
         going_on = {a for a in begun if any(target in ends for target in _reached(a, steps))}
         return not self.complete or any(a in ends and b in going_on for a, b in _together({(0, 0)}, steps))
 
+    def forbids_behind(self) -> bool:
+        """Return whether a NOT may forbid something behind an event with which a match may end."""
+        steps, ends = self._steps(), {one.state for one in self.accepting}
+        behind = ends.union(*(_reached(state, steps) for state in ends))
+        at_end = any(one.guards for one in self.accepting)
+        return at_end or any(one.guards and one.source in behind for one in self.transitions)
+
     def _steps(self) -> _Steps:
         """Return the variables that may be read in each state, each with the state behind it."""
         steps: _Steps = {}

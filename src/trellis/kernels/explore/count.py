@@ -108,7 +108,7 @@ def _take_all(
             if target < 0:
                 return target
             if begun >= 0 and variable == letter and one != start:
-                same = same or is_as_easy(tables, starts.ease, classes.rows, target, begun)
+                same = same or is_as_easy(tables, columns, programs, lists, starts.ease, classes.rows, target, begun)
                 other = not same
             let_give(classes, starts, one, start, variable, event)
             if ways[one, way + WHOLE] and counts and sizes[BEST]:

@@ -127,6 +127,6 @@ def _of_windows(events: Slice, exploration: Exploration, letter: int) -> SingleS
 def _ease(exploration: Exploration) -> RegisterEase:
     """Return the order of ease of the values of registers, where it says enough of what longer matches may do."""
     compiled, events = exploration.compiled, exploration.events
-    if compiled.number(t.GROUPS) or compiled.number(t.NOTS) or compiled.number(t.RESULTS):
+    if compiled.number(t.GROUPS) or compiled.number(t.RESULTS):
         return untold(len(compiled.registers), len(events))
     return ease_of(compiled.guard_terms, compiled.registers, events.columns, len(events))
