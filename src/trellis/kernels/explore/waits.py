@@ -111,7 +111,7 @@ def _has_conflict(tables, term, row):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def wait_for(tables, columns, programs, lists, scratch, guard, low, high, row, open_, lo, hi):
-    """Return what is left of a NOT that cannot be decided when an event is taken.
+    """Return how much is left of a NOT that cannot be decided when an event is taken.
 
     Parameters
     ----------
