@@ -7,7 +7,7 @@ sequence.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from trellis.language import syntax as s
@@ -165,20 +165,16 @@ class Automaton:
         if not self.complete:
             return True
         ends = {one.state for one in self.accepting}
-        going_on = {one.target for one in self.transitions} & self._going_on(ends)
+        back = ((one.target, one.source) for one in self.transitions)
+        going_on = {one.target for one in self.transitions} & _reached(ends, back)
         return any(a in ends and b in going_on for a, b in _together({(0, 0)}, self._steps()))
 
-    def _going_on(self, ends: set[int]) -> set[int]:
-        """Return the states from which one of some states is reached by reading something."""
-        sources: dict[int, set[int]] = {}
-        for one in self.transitions:
-            sources.setdefault(one.target, set()).add(one.source)
-        found, waiting = set[int](), [*ends]
-        while waiting:
-            more = sources.get(waiting.pop(), set()) - found
-            found |= more
-            waiting += more
-        return found
+    def forbids_behind(self) -> bool:
+        """Return whether a NOT may forbid something behind an event with which a match may end."""
+        ends = {one.state for one in self.accepting}
+        behind = ends | _reached(ends, ((one.source, one.target) for one in self.transitions))
+        at_end = any(one.guards for one in self.accepting)
+        return at_end or any(one.guards and one.source in behind for one in self.transitions)
 
     def _steps(self) -> _Steps:
         """Return the variables that may be read in each state, each with the state behind it."""
@@ -215,6 +211,19 @@ def _together(pairs: set[tuple[int, int]], steps: _Steps) -> Iterator[tuple[int,
                 if other == variable and (target, beside) not in found:
                     found.add((target, beside))
                     waiting.append((target, beside))
+
+
+def _reached(states: set[int], steps: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the states to which one step or several lead from some."""
+    leads: dict[int, set[int]] = {}
+    for source, target in steps:
+        leads.setdefault(source, set()).add(target)
+    found, waiting = set[int](), [*states]
+    while waiting:
+        more = leads.get(waiting.pop(), set()) - found
+        found |= more
+        waiting += more
+    return found
 
 
 def build_automaton(pattern: s.Pattern) -> Automaton:

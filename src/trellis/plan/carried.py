@@ -73,8 +73,8 @@ def counts_alone(plan: Plan, without_ties: bool = False) -> bool:
 def ends_are_known(plan: Plan) -> bool:
     """Return whether a search tells without a graph what may be put after matches."""
     bound, automaton = plan.bound, plan.automaton
-    plain = not (bound.filters or automaton.worded or automaton.grouped or any(v.absent for v in bound.variables))
-    return plain or not automaton.is_followed()
+    plain = not (bound.filters or automaton.worded or automaton.grouped or automaton.composite)
+    return (plain and not automaton.forbids_behind()) or not automaton.is_followed()
 
 
 def _is_serial(plan: Plan, without_ties: bool) -> bool:
@@ -99,7 +99,7 @@ def counts_beside(plan: Plan, without_ties: bool = False) -> bool:
         return True
     at_edge = any(one.guards for one in automaton.accepting)
     at_edge |= any(one.guards for one in automaton.transitions if one.source == 0)
-    return not automaton.is_followed() and not (at_edge and bound.window.kind is WindowKind.SPAN)
+    return ends_are_known(plan) and not (at_edge and bound.window.kind is WindowKind.SPAN)
 
 
 def _counting(graph: PositionGraph) -> str:

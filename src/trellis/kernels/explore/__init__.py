@@ -2,7 +2,8 @@
 
 A match so far is told apart by what its rest depends on: the states of the automaton, the NOTs that are not decided
 yet, and registers. `matches` says what is asked of it, `progress` what it goes on with, `moves` remembers that for all
-matches of a shape, and `plain` takes the simplest of these at once. `graph` builds the graph of all of them, `report`
+matches of a shape, and `plain` takes the simplest of these at once. `waits` tells what is left of a NOT that cannot be
+decided yet. `graph` builds the graph of all of them, `report`
 leaves those that REPORT gives, `results` makes paths of these; `groups` does so for many groups.
 `count` counts without a graph, by `classes` of matches, where all of them are results or `ends` tells which; `keys`
 spares it classes that take no event of a value. `order` brings results into order where events can be bound in several

@@ -99,10 +99,10 @@ def _go_on_beside(
             continue
         if target < 0:
             return target, whole
-        if is_as_easy(tables, ease, classes.rows, target, own):
+        if is_as_easy(tables, columns, programs, lists, ease, classes.rows, target, own):
             return np.int64(PASSED), True
         whole |= classes.ways[one, variable * WAY + WHOLE] != 0
-        number = keep_easiest(tables, ease, classes.rows, members, number, target)
+        number = keep_easiest(tables, columns, programs, lists, ease, classes.rows, members, number, target)
         if number < 0:
             return np.int64(TOO_MANY_BESIDE), whole
     return np.int64(number), whole
@@ -190,7 +190,7 @@ def _bar(tables, columns, programs, lists, scratch, classes, pairs, ease, row, e
             one = bar_one(tables, columns, programs, lists, scratch, classes, before[i + 1], absent, row, event)
             if one < 0:
                 return one
-            number = keep_easiest(tables, ease, classes.rows, members, number, one)
+            number = keep_easiest(tables, columns, programs, lists, ease, classes.rows, members, number, one)
         before[0] = number
         for i in range(number):
             before[i + 1] = members[i]
@@ -210,8 +210,8 @@ def _bar(tables, columns, programs, lists, scratch, classes, pairs, ease, row, e
                 if one < 0:
                     return one
                 changed |= one != lists.values[k]
-                passed |= is_as_easy(tables, ease, classes.rows, one, target)
-                number = keep_easiest(tables, ease, classes.rows, members, number, one)
+                passed |= is_as_easy(tables, columns, programs, lists, ease, classes.rows, one, target)
+                number = keep_easiest(tables, columns, programs, lists, ease, classes.rows, members, number, one)
             if not changed:
                 continue
             if not passed:
@@ -278,7 +278,7 @@ def _add_before(
                 continue
             if target < 0:
                 return target
-            number = keep_easiest(tables, ease, classes.rows, newer[1:], newer[0], target)
+            number = keep_easiest(tables, columns, programs, lists, ease, classes.rows, newer[1:], newer[0], target)
             if number < 0:
                 return np.int64(TOO_MANY_BESIDE)
             newer[0] = number
@@ -358,7 +358,7 @@ def _count_group(
         if not settle(pairs):
             return np.int64(NO_LIMBS)
         for i in range(1, newer[0] + 1):
-            number = keep_easiest(tables, ease, classes.rows, before[1:], before[0], newer[i])
+            number = keep_easiest(tables, columns, programs, lists, ease, classes.rows, before[1:], before[0], newer[i])
             if number < 0:
                 return np.int64(TOO_MANY_BESIDE)
             before[0] = number

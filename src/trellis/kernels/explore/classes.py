@@ -163,21 +163,34 @@ def add(total, number, other, sizes):
     if sizes[BEST]:
         total[number, 0] = max(total[number, 0], other[0])
         return True
-    used = sizes[LIMBS]
+    used = own = sizes[LIMBS]
+    while own and other[own - 1] == 0:
+        own -= 1
     carry = np.uint64(0)
-    for i in range(used):
+    for i in range(own):
         some = other[i] + carry
         carry = np.uint64(1) if some < carry else np.uint64(0)
         some += total[number, i]
         if some < total[number, i]:
             carry = np.uint64(1)
         total[number, i] = some
+    while carry and own < used:
+        total[number, own] += carry
+        carry = np.uint64(1) if total[number, own] == 0 else np.uint64(0)
+        own += 1
     if carry:
         if used == total.shape[1]:
             return False
         total[number, used] = carry
         sizes[LIMBS] = used + 1
     return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def take_amount(classes, one):
+    """Write the number of matches of a class as the amount."""
+    for k in range(classes.sizes[LIMBS]):
+        classes.amount[k] = classes.counts[one, k]
 
 
 @njit(cache=True, nogil=True, _nrt=False)

@@ -37,6 +37,7 @@ from trellis.kernels.explore.classes import (
     leave_out,
     make_class,
     settle,
+    take_amount,
 )
 from trellis.kernels.explore.easier import is_as_easy
 from trellis.kernels.explore.ends import is_followed
@@ -89,9 +90,9 @@ def _take_all(
         scratch.left[0] -= 1
         if not some or (one == start and ((chosen.shape[0] and not chosen[event]) or (starts.alone and event != lo))):
             continue
-        if has_none(classes, one):  # what it had is barred now
+        if tables[t.ALONE] and has_none(classes, one):  # what it had is barred now
             continue
-        states[one, TAKEN] = alone
+        states[one, TAKEN], has_given = alone, False
         for variable in range(tables[t.VARIABLES]):
             if not some & (1 << variable):
                 continue
@@ -105,8 +106,11 @@ def _take_all(
             if target < 0:
                 return target
             if begun >= 0 and variable == letter and one != start:
-                same = same or is_as_easy(tables, starts.ease, classes.rows, target, begun)
+                same = same or is_as_easy(tables, columns, programs, lists, starts.ease, classes.rows, target, begun)
                 other = not same
+            if not has_given:
+                take_amount(classes, one)
+                has_given = True
             let_give(classes, starts, one, start, variable, event)
             if ways[one, way + WHOLE] and counts and sizes[BEST]:
                 note_value(classes, starts, variable, event, totals, group)

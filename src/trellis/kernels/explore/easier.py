@@ -1,7 +1,7 @@
 """Which of two classes goes on more easily: whatever comes of the one comes of the other, too.
 
 It is so where they differ in registers alone of which all that is ever asked is whether they are great enough, or small
-enough; in the end of the span; and in what a NOT forbids.
+enough; in the end of the span; and in what a NOT forbids, or may still.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 
 from trellis.kernels.explore import tables as t
 from trellis.kernels.explore.matches import BOUND, BRANCHES, END, EVENT, OPENS, SLOTS, TRACKED
+from trellis.kernels.explore.waits import waits_as_easily
 from trellis.kernels.jit import njit
 
 UNTOLD, NUMBERS, EVENTS, ONE_VALUE = range(4)
@@ -40,13 +41,16 @@ NO_EASE = RegisterEase(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def is_as_easy(tables, ease, rows, one, other):
-    """Return whether a class goes on as easily as another, by their rows."""
+def is_as_easy(tables, columns, programs, lists, ease, rows, one, other):
+    """Return whether a class goes on as easily as another, by their rows and the `ease` of registers."""
     if one == other:
         return True
-    for i in (BRANCHES, BOUND, OPENS):
-        if rows[one, i] != rows[other, i]:
-            return False
+    if rows[one, BOUND] != rows[other, BOUND] or rows[one, OPENS] != rows[other, OPENS]:
+        return False
+    if rows[one, BRANCHES] != rows[other, BRANCHES] and not waits_as_easily(
+        tables, columns, programs, lists, rows[one, BRANCHES], rows[other, BRANCHES]
+    ):
+        return False
     if rows[one, END] < rows[other, END]:
         return False
     if rows[one, EVENT] != rows[other, EVENT]:
@@ -75,17 +79,17 @@ def is_as_easy(tables, ease, rows, one, other):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def keep_easiest(tables, ease, rows, members, number, one):
+def keep_easiest(tables, columns, programs, lists, ease, rows, members, number, one):
     """Add a class to some, unless one goes on as easily, in place of those that it is as easy as.
 
     How easy it is to go on is told by `ease`. Return how many there are then; -1 if there is no room.
     """
     for i in range(number):
-        if is_as_easy(tables, ease, rows, members[i], one):
+        if is_as_easy(tables, columns, programs, lists, ease, rows, members[i], one):
             return number
     left = 0
     for i in range(number):
-        if not is_as_easy(tables, ease, rows, one, members[i]):
+        if not is_as_easy(tables, columns, programs, lists, ease, rows, one, members[i]):
             members[left] = members[i]
             left += 1
     if left == members.shape[0]:

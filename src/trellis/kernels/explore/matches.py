@@ -23,10 +23,10 @@ NO_ROOM, TROUBLE, DEAD = -1, -2, -3  # lists are full; numbers leave 64 bits; a 
 SPENT = -11  # all steps that may be made are made
 NO_ONE = np.int64(-1)  # no event, no variable
 TRACKED = -16  # in place of the last event, less the bits of what was forbidden since; see `bars`
-FOUND = -2  # minus an event, or minus a list of nodes: what a NOT whose gap is not known yet forbids
+FOUND = -2  # minus an event, or a list of nodes, of what a NOT forbids whose gap is not known; or a list of witnesses
 MISFITS = 1
 NODE, OF, BEGIN, END_EVENT, SIZE, BACK = 5, 0, 1, 2, 3, 4  # numbers of a node of a forbidden match
-GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids
+GUARD = 3  # numbers of an undecided NOT: the guard, and the times between which it forbids, or what it forbids
 LOOPS = 8
 
 
@@ -261,8 +261,13 @@ def is_decidable(tables, guard, low, row, open_):
 def is_filled(tables, columns, programs, lists, scratch, guard, low, high, row, lo, hi):
     """Return whether an event that a guard forbids lies between `low` and `high` (-1: to the edges).
 
-    With `low` below -1 it is known what is forbidden; it counts where the match did not end too late for it.
+    With `low` below -1 it is known what is forbidden; it counts where the match did not end too late for it. Witnesses
+    are no more than those that do.
     """
+    if low < NO_ONE and high >= 0:
+        return TRUE
+    if tables[t.SPAN]:  # it may reach behind the first event, where matches that begin with it are looked at alone
+        lo = np.int64(0)
     if low < NO_ONE:
         begin, end = lists.ends[FOUND - low - 1], lists.ends[FOUND - low]
         first, node, width = (

@@ -35,6 +35,7 @@ from trellis.kernels.explore.matches import (
 )
 from trellis.kernels.explore.nodes import is_in_reach, note
 from trellis.kernels.explore.running import is_simple, run_simply, running
+from trellis.kernels.explore.waits import SETTLED, has_witnesses, still_waiting, wait_for
 from trellis.kernels.expression.program import FALSE, MISFIT, TRUE, compares, is_comparison
 from trellis.kernels.jit import njit
 
@@ -344,7 +345,7 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
                 answer = holds(tables, columns, programs, lists, scratch, term, after, NO_ONE, NO_ONE)
             if answer != TRUE:
                 return TROUBLE if answer == MISFIT else DEAD
-    size, guards, begun = 0, scratch.guards, t.at(tables, t.L_GROUPS, after[VARIABLE])
+    size, guards, begun = np.int64(0), scratch.guards, t.at(tables, t.L_GROUPS, after[VARIABLE])
     begin = lists.ends[pending - 1] if pending else 0
     new = t.at(tables, t.A_GUARD_BEGINS, transition)
     for i in range((lists.ends[pending] - begin) // GUARD + t.at(tables, t.A_GUARD_BEGINS, transition + 1) - new):
@@ -370,19 +371,9 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             # how far it reaches depends on where the match ends, or the gap begins; or it is compared with others
             first = columns[t.LATER_ROW, low] if low >= 0 else lo
             noted = note(
-                tables,
-                columns,
-                programs,
-                lists,
-                scratch,
-                guard,
-                scratch.before,
-                first,
-                high,
-                low < 0,
-                False,
+                tables, columns, programs, lists, scratch, guard, scratch.before, first, high, low < 0, False,
                 np.int64(0),
-            )
+            )  # fmt: skip
             if noted < 0:
                 return noted
             if noted == 0:
@@ -391,12 +382,20 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
             if number == FULL:
                 return NO_ROOM
             low = high = FOUND - number
+        if has_witnesses(low, high):
+            number = still_waiting(tables, columns, programs, lists, scratch, low, high, after, open_)
+            if number < 0:
+                return number
+            if number != SETTLED:
+                size = _wait(guards, size, guard, FOUND - number, high)
+                if size < 0:
+                    return size
+            continue
         if low < NO_ONE:
             if is_in_reach(tables, columns, lists, FOUND - low, after[EVENT]):
-                if size + GUARD > guards.shape[0]:
-                    return NO_ROOM
-                guards[size], guards[size + 1], guards[size + 2] = guard, low, high
-                size += GUARD
+                size = _wait(guards, size, guard, low, high)
+                if size < 0:
+                    return size
             continue
         if closing:
             answer = is_filled(tables, columns, programs, lists, scratch, guard, low, high, scratch.before, lo, hi)
@@ -404,16 +403,30 @@ def _check(tables, columns, programs, lists, scratch, row, after, transition, pe
                 return TROUBLE if answer == MISFIT else DEAD
             continue
         if not t.at(tables, t.A_GUARD_UNTIL, guard) and not is_decidable(tables, guard, low, after, open_):
-            if size + GUARD > guards.shape[0]:
-                return NO_ROOM
-            guards[size], guards[size + 1], guards[size + 2] = guard, low, high
-            size += GUARD
+            status, low, high = wait_for(
+                tables, columns, programs, lists, scratch, guard, low, high, after, open_, lo, hi
+            )  # fmt: skip
+            if status < 0:
+                return status
+            if status != SETTLED:
+                size = _wait(guards, size, guard, low, high)
+                if size < 0:
+                    return size
             continue
         answer = is_filled(tables, columns, programs, lists, scratch, guard, low, high, after, lo, hi)
         if answer != FALSE:
             return TROUBLE if answer == MISFIT else DEAD
     number = keep(lists, guards, size)
     return NO_ROOM if number == FULL else number
+
+
+@njit(cache=True, nogil=True, _nrt=False, inline="always")
+def _wait(guards, size, guard, low, high):
+    """Add an undecided NOT to others; return the new size, or `NO_ROOM`."""
+    if size + GUARD > guards.shape[0]:
+        return np.int64(NO_ROOM)
+    guards[size], guards[size + 1], guards[size + 2] = guard, low, high
+    return np.int64(size + GUARD)
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -465,18 +478,9 @@ def _ends(tables, columns, programs, lists, scratch, row, pending, way, lo, hi):
         if in_gap and (lists.values[i + 1] < 0 or t.at(tables, t.A_GUARD_NODES, lists.values[i]) & t.TOLD):
             continue
         answer = is_filled(
-            tables,
-            columns,
-            programs,
-            lists,
-            scratch,
-            lists.values[i],
-            lists.values[i + 1],
-            lists.values[i + 2],
-            row,
-            lo,
-            hi,
-        )
+            tables, columns, programs, lists, scratch, lists.values[i], lists.values[i + 1], lists.values[i + 2], row,
+            lo, hi,
+        )  # fmt: skip
         if answer != FALSE:
             return TROUBLE if answer == MISFIT else FAILS
     if in_gap:

@@ -75,12 +75,11 @@ def note_value(classes, starts, variable, event, totals, group):
 
 @njit(cache=True, nogil=True, _nrt=False)
 def has_none(classes, one):
-    """Return whether a class has no matches; else their number is the amount."""
-    empty = True
-    for k in range(classes.sizes[LIMBS]):
-        classes.amount[k] = classes.counts[one, k]
-        empty &= classes.amount[k] == 0
-    return empty
+    """Return whether a class has no matches."""
+    limb, used = 0, classes.sizes[LIMBS]
+    while limb < used and classes.counts[one, limb] == 0:
+        limb += 1
+    return limb == used
 
 
 @njit(cache=True, nogil=True, _nrt=False)

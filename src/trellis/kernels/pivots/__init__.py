@@ -3,7 +3,8 @@
 That event is the *pivot*: each result has one. Once it is known, every condition is asked of one other event at a time,
 so that an event is a symbol, and the results with this pivot are the sequences of symbols that an automaton reads.
 `cases` reads the symbols and finds the best value of each pivot; `search` the best values of all, and the results
-that have them; `ranks` how many results come before each, of all pivots; `counts` how many there are.
+that have them; `ranks` how many results come before each, of all pivots; `counts` how many there are. `blocks` marks
+the events that forbid to put another one to results.
 
 Arrays
 ------

@@ -13,6 +13,7 @@ import numpy as np
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.expression.program import MISFIT, TRUE, is_true
 from trellis.kernels.jit import njit
+from trellis.kernels.pivots.blocks import block_in_reach, easier, mark_blocks
 
 NOTHING = -(1 << 62)  # in place of a value that there is not
 NOWHERE = -1  # in place of a state
@@ -207,23 +208,9 @@ def _block(events, machine, asks, programs, case):
                 if end >= 0 and events.times[case.places[place]] != events.times[case.places[end]]:
                     return False
                 end = place
-    if end >= 0 and events.after[case.places[end]] >= 0:
-        other = events.after[case.places[end]]
-        if easiest < 0:
-            easiest = other
-        else:
-            a, b = programs.ints[asks.column, events.rows[other]], programs.ints[asks.column, events.rows[easiest]]
-            if a != b and (a > b) == asks.turned:
-                easiest = other
-    for place in range(size):
-        own = events.codes[case.places[place]]
-        if asks.begins[own] < asks.begins[own + 1]:
-            holds = False
-            if easiest >= 0:
-                case.chosen[0], case.chosen[1] = events.rows[easiest], events.rows[case.places[place]]
-                holds = is_true(programs, asks.begins[own], case.chosen, 0, case.whole, case.real, case.there) == TRUE
-            if not holds:
-                case.symbols[place] += asks.blocks
+    if end >= 0:
+        easiest = easier(events, asks, programs, easiest, events.after[case.places[end]])
+    mark_blocks(events, asks, programs, case, 0, size, easiest)
     return True
 
 
@@ -311,14 +298,14 @@ def begin_pivot(events, machine, asks, programs, case, pivot, code):
     _look_before(events, machine, case, size)
     turn = case.turn
     turn[SIZE], turn[START], turn[STOP], turn[END_LO], turn[END_HI] = size, -1, 0, 0, 0
-    if asks.blocks and size:
+    if asks.blocks and size and not events.span:
         _look_behind(machine, case, 0, size)
         return _block(events, machine, asks, programs, case)
     return True
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def next_turn(events, machine, case, pivot):
+def next_turn(events, machine, asks, programs, case, pivot, code):
     """Turn to the next results of a pivot, and write what may be put behind them; return whether there are any more."""
     turn = case.turn
     size = turn[SIZE]
@@ -326,18 +313,40 @@ def next_turn(events, machine, case, pivot):
         if turn[START] == 0 or size == 0:
             return False
         turn[START], turn[STOP], turn[END_LO], turn[END_HI] = 0, size, 0, size
-    elif turn[END_HI] < turn[STOP]:
-        _turn_to_ends(events, machine, case, turn[END_HI])
-    else:
-        start = turn[START] + 1
-        while start < size and not events.begins[case.places[start]]:
-            start += 1
-        if start >= size or case.places[start] > pivot:
-            return False
-        turn[START], turn[STOP] = start, first_at_least(case.places, start, size, events.until[case.places[start]])
-        _turn_to_ends(events, machine, case, start)
+    elif not _next_of_span(events, machine, asks, programs, case, pivot, code):
+        return False
     _look_behind(machine, case, turn[START], turn[STOP])
     return True
+
+
+@njit(cache=True, nogil=True, _nrt=False)
+def _next_of_span(events, machine, asks, programs, case, pivot, code):
+    """Turn to the next first event of a pivot, or the next last ones, with which results may be; return whether any."""
+    turn, size = case.turn, case.turn[SIZE]
+    while True:
+        start, first = turn[START], turn[END_HI]
+        if turn[END_HI] >= turn[STOP]:
+            start += 1
+            while start < size and not events.begins[case.places[start]]:
+                start += 1
+            if start >= size or case.places[start] > pivot:
+                return False
+            turn[START], turn[STOP] = start, first_at_least(case.places, start, size, events.until[case.places[start]])
+            first = start
+        _turn_to_ends(events, machine, case, first)
+        entry = machine.entry[case.before[start]]
+        begins = entry[case.symbols[start]] >= 0
+        if asks.blocks:  # whatever else the first event may be marked as
+            own = events.codes[case.places[start]]
+            if asks.begins[own] < asks.begins[own + 1]:
+                other = asks.symbols[own] + ((case.symbols[start] - asks.symbols[own]) ^ asks.blocks)
+                begins |= entry[other] >= 0
+            if begins:
+                turn[END_HI] = block_in_reach(
+                    events, asks, programs, case, code, start, turn[STOP], first, turn[END_HI]
+                )  # fmt: skip
+        if begins:
+            return True
 
 
 @njit(cache=True, nogil=True, _nrt=False)
@@ -402,7 +411,7 @@ def best_of_pivots(events, machine, asks, programs, case, code, pivots, best):
         if not begin_pivot(events, machine, asks, programs, case, pivots[i], code):
             return False
         best[i] = NOTHING
-        while next_turn(events, machine, case, pivots[i]):
+        while next_turn(events, machine, asks, programs, case, pivots[i], code):
             fill_rests(events, machine, case)
             best[i] = max(best[i], case.starts[case.turn[START]])
     return True

@@ -74,6 +74,6 @@ def count_of_pivots(events, machine, asks, programs, case, code, pivots, here, l
     for i in range(pivots.shape[0]):
         if not begin_pivot(events, machine, asks, programs, case, pivots[i], code):
             return False
-        while next_turn(events, machine, case, pivots[i]):
+        while next_turn(events, machine, asks, programs, case, pivots[i], code):
             _count_turn(events, machine, case, here, later, total)
     return True

@@ -80,7 +80,7 @@ def ranks_of(events, machine, asks, programs, case, code, pivots, paths, ends, r
             break
         if not begin_pivot(events, machine, asks, programs, case, pivots[i], code):
             return False
-        while next_turn(events, machine, case, pivots[i]):
+        while next_turn(events, machine, asks, programs, case, pivots[i], code):
             _count(machine, case)
             for k in range(ranks.shape[0]):
                 if ranks[k] <= LARGEST:

@@ -128,7 +128,7 @@ def best_values(events, machine, asks, programs, case, code, pivots, best, value
             break
         if not begin_pivot(events, machine, asks, programs, case, pivots[i], code):
             return TROUBLE
-        while next_turn(events, machine, case, pivots[i]):
+        while next_turn(events, machine, asks, programs, case, pivots[i], code):
             fill_rests(events, machine, case)
             if case.starts[case.turn[START]] > NOTHING:
                 number = _best_values(events, machine, case, values, number, ways)
@@ -161,7 +161,7 @@ def paths_of(events, machine, asks, programs, case, code, pivot, theta, exact, m
     if not begin_pivot(events, machine, asks, programs, case, pivot, code):
         return TROUBLE
     number, start = np.int64(0), np.int64(-1)
-    while next_turn(events, machine, case, pivot):
+    while next_turn(events, machine, asks, programs, case, pivot, code):
         if number >= most and case.turn[START] > start:
             break
         start = case.turn[START]

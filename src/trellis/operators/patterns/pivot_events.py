@@ -87,8 +87,6 @@ class PivotEvents:
 
     def _column(self, instructions: Any) -> int:
         """Return the row of codes by which an extreme pivot is the most extreme of its variable's events."""
-        if self.span and self.asks.blocks:
-            raise NotPivotal
         first, *more = instructions.tolist()
         if more or first[0] != COMPARE_COLUMNS:
             raise NotPivotal
@@ -117,7 +115,7 @@ class PivotEvents:
     def _easiest(self, rows: Ints, variables: Ints, times: Ints, backward: bool) -> Ints:
         """Return for each event of a group the one that is most easily put to results, of those at earlier times."""
         found = np.full(len(rows), -1)
-        if not self.asks.blocks:
+        if not self.asks.blocks or self.span:
             return found
         if backward:
             reverse = self._easiest(rows[::-1], variables[::-1], -times[::-1], False)[::-1]

@@ -25,7 +25,6 @@ from trellis.operators.patterns.explore import Exploration
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.carried import ends_are_known
 from trellis.plan.plan import Plan
-from trellis.plan.remainders import UntilEvent
 
 Ints = NDArray[np.int64]
 NO_VALUES = np.zeros((3, 0, 0), np.int64)
@@ -77,12 +76,9 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
     if bound.report is Report.MAXIMAL or not (bound.report is Report.ANY or ends_are_known(plan)):
         return None
     alphabet = exploration.compiled.alphabet
-    begin = [one for one in automaton.transitions if one.source == 0]
-    firsts, is_span = {one.variable for one in begin}, bound.window.kind is WindowKind.SPAN
+    firsts = {one.variable for one in automaton.transitions if one.source == 0}
     if not automaton.complete or len(firsts) > 1 or exploration.compiled.number(t.EDGED):
         return None
-    if is_span and any(guard.until is UntilEvent.NO for one in begin for guard in one.guards):
-        return None  # the gap of a NOT before the first event lies before all events of a task
     if len(alphabet.letters) != len(alphabet.variables):  # REPORT does not look at iterations
         return None
     (first,) = firsts
@@ -90,7 +86,7 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
     if bound.report is Report.UNEXTENDABLE and automaton.is_preceded():
         letter = alphabet.variables[first]
     try:
-        if is_span:
+        if bound.window.kind is WindowKind.SPAN:
             return _of_spans(events, variables.usable[first], exploration, letter)
         return _of_windows(events, exploration, letter)
     except TrellisError:  # too much: perhaps not as a graph
@@ -131,6 +127,6 @@ def _of_windows(events: Slice, exploration: Exploration, letter: int) -> SingleS
 def _ease(exploration: Exploration) -> RegisterEase:
     """Return the order of ease of the values of registers, where it says enough of what longer matches may do."""
     compiled, events = exploration.compiled, exploration.events
-    if compiled.number(t.GROUPS) or compiled.number(t.NOTS) or compiled.number(t.RESULTS):
+    if compiled.number(t.GROUPS) or compiled.number(t.RESULTS):
         return untold(len(compiled.registers), len(events))
     return ease_of(compiled.guard_terms, compiled.registers, events.columns, len(events))
