@@ -45,8 +45,9 @@ class SortedTable:
         self._table, self._rows, self._load = table, rows, load
 
     def _all(self) -> pa.Table:
-        if self._load is not None:
-            self._table, self._load = self._load(), None
+        load = self._load  # another thread may have loaded them by then
+        if load is not None:
+            self._table, self._load = load(), None
         return self._table
 
     @cached_property

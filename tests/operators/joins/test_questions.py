@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import trellis
+from trellis.operators.joins.counting import Numbers
 from trellis.operators.joins.operator import JoinOperator
 from trellis.operators.patterns.operator import PatternOperator
 from trellis.operators.trees.joins import JoinTreeOperator
@@ -58,6 +59,20 @@ def test_many_matches_are_counted_without_a_walk() -> None:
     assert counted("AND(A a, A b)", table) == third * (third - 1)
     whole = detect("AND(SEQ(A a, A b, A d), C c, B e)", table)
     assert whole.count() == comb(third, 3) * third**2 > 2**53
+
+
+def test_another_thread_that_counts_few_does_not_make_many_seem_few() -> None:
+    n = 30_000
+    table = pa.table({"t": np.arange(n), "id": np.arange(n), "type": np.array(list("ABC"))[np.arange(n) % 3]})
+    structure = detect("AND(SEQ(A a, A b, A d), C c, B e)", table).operator.structure
+    counter = structure.counter
+
+    def count(numbers: Numbers) -> Any:
+        found = counter.of_groups(structure.signed, numbers)
+        assert counter.exactly(lambda _: np.ones(1, np.uint64)) == [1]  # what another asks meanwhile
+        return found
+
+    assert counter.exactly(count) == [comb(n // 3, 3) * (n // 3) ** 2]
 
 
 def test_four_variables_that_cross_bind_one() -> None:

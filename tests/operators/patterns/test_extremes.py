@@ -20,6 +20,8 @@ PATTERNS = {
     "SEQ(A a, B+ b[], A c)": ("MAX(b.x) <= c.x", "MIN(b.x) > a.x", "c.y > MAX(b.y)", "MAX(b.x) < 2"),
     "SEQ(A+ a[], B+ b[])": ("MAX(a.x) < MIN(b.x)", "MIN(b.x) >= MAX(a.x)", "MAX(a.y) <= b.y", "LAST(b).x > MAX(a.x)"),
     "SEQ(A+ a[], B? b, A c)": ("MAX(a.x) < b.x", "MAX(a.x) <= c.x", "MIN(a.y) > 0.5"),
+    "SEQ(A+ a[], B{1,2} b[])": ("COUNT(a) <= MAX(b.x)", "MAX(b.y) >= SUM(a.y)", "MIN(b.x) < COUNT(a)"),
+    "SEQ(A+ a[], B{2} b[], A? c)": ("COUNT(a) <= MAX(b.x)", "LAST(a).x + 1 >= MIN(b.x)", "MAX(b.x) >= c.x"),
     "OR(A+ a[], SEQ(B b, A+ c[]))": ("MAX(a.x) <= 1", "b.x < MIN(c.x)", "MIN(c.y) > b.y"),
     "A+ a[]": ("MAX(a.x) <= 1", "MIN(a.y) > 0.5"),
     "AND(A+ a[], B b)": ("MAX(a.x) < b.x", "MIN(a.y) >= b.y"),
@@ -68,6 +70,15 @@ def test_results_are_those_of_the_oracle(case: Case) -> None:
 @given(cases(OF_PAIRS, (-0.0, math.inf, -math.inf)))
 def test_extremes_decide_what_is_asked_of_every_pair(case: Case) -> None:
     assert_same(case)
+
+
+@pytest.mark.parametrize("where", ["COUNT(a) <= MAX(b.y)", "MAX(b.y) >= SUM(a.y)", "COUNT(a) >= MIN(b.y)"])
+@pytest.mark.parametrize("bounds", ["{2}", "{1,2}", "+"])
+def test_the_last_event_that_a_bound_allows_may_be_the_one_that_meets_it(where: str, bounds: str) -> None:
+    values = (1.5, -0.0, 1.5, None, 1.0)
+    rows = [{"ts": i, "id": i, "type": "A", "x": 0, "y": y} for i, y in enumerate(values)]
+    syntax = trellis.query(f"PATTERN SEQ(A{{1,2}} a[], A{bounds} b[]) WHERE {where} REPORT any").syntax
+    assert_same(Case(syntax, rows, {"time": "ts", "type": "type", "event_id": "id"}, SCHEMA))
 
 
 def test_two_parts_whose_events_are_compared_carry_two_numbers() -> None:

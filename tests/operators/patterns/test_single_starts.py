@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import trellis
 from tests.compare import assert_same, detect
 from tests.profiles import examples
-from tests.strategies import EITHER, Case, among, lists
+from tests.strategies import EITHER, Case, among, arrow_table, lists
 from trellis.operators.patterns.operator import PatternOperator
 from trellis.plan.sizes import Sizes
 
@@ -114,3 +114,16 @@ def test_what_is_told_by_first_events(text: str, told: bool) -> None:
     operator = detect(Case(trellis.query(f"PATTERN {text}").syntax, rows, OPTIONS, SCHEMA), sizes=COUNTED).operator
     assert isinstance(operator, PatternOperator)
     assert (operator.structure.single_starts is not None) == told
+
+
+@pytest.mark.parametrize("within", ["WITHIN 8 SLIDE 8", "WITHIN 7"])
+def test_the_best_of_results_that_come_one_at_a_time(within: str) -> None:
+    """Some hundreds, which are put in order first: each is told from those that are known before."""
+    rows = [{"ts": ts, "id": ts, "type": "A", "x": ts % 3, "y": 0.0} for ts in range(40)]
+    text = f"PATTERN SEQ(A+ a[], A b, A+ c[]) WHERE FIRST(a).x != LAST(c).x REPORT any {within}"
+    table = arrow_table(rows, SCHEMA)
+    every = trellis.query(text).detect(table, **OPTIONS).to_arrow().to_pylist()
+    every.sort(key=lambda row: (row["events"][row["bindings"].index("b")] % 3, row["length"]))
+    query = trellis.query(f"{text} ORDER BY b.x, LENGTH LIMIT 3")
+    found = query.detect(table, **OPTIONS, sizes=replace(COUNTED, ordered_rows=1))
+    assert found.to_arrow().to_pylist() == every[:3]

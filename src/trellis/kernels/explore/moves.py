@@ -370,7 +370,8 @@ def _is_all_plain(tables, code, rows, move, variable):
         is_needed = live & (1 << t.at(tables, t.R_SLOT, r)) != 0
         if is_needed:
             plain &= kind not in (t.SET, t.PAIRS, t.SUM, t.EXACT_SUM)
-            plain &= kind != t.MET or is_comparison(code, t.at(tables, t.R_NTH, r))
+        if kind == t.MET:  # the terms of the move may ask for it, if nothing behind does
+            plain &= is_comparison(code, t.at(tables, t.R_NTH, r))
     for i in range(rows[move, M_KNOWN]):
         plain &= is_plain(tables, code, rows[move, M_TERMS + terms + i], 0)
     for i in range(rows[move, M_LAST]):

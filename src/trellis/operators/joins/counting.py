@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import prod
 
@@ -38,11 +38,18 @@ class Numbers:
         For each candidate what a match with it counts; 1 by default. With a prime only.
     clip
         Whether it is only asked if there is a match.
+    peaks
+        The greatest numbers that parts of the counting met: each adds its own, since threads count together.
     """
 
     prime: int = 0
     weights: Words | None = None
     clip: bool = False
+    peaks: list[float] = field(default_factory=list)
+
+    def meet(self, sums: NDArray[np.float64]) -> None:
+        """Note the greatest of some numbers."""
+        self.peaks.append(float(sums.max(initial=0)))
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,6 @@ class JoinCounter:
 
     def __init__(self, candidates: JoinCandidates, threads: int = 1, worth: int = USUAL.thread_tasks) -> None:
         self.candidates, self.threads, self._worth = candidates, threads, worth
-        self.peak = 0.0
 
     @cached_property
     def most(self) -> int:
@@ -120,7 +126,7 @@ class JoinCounter:
             )  # fmt: skip
             if lists.state[0]:
                 raise OverflowInCondition("a number that a condition computes leaves 64 bits")
-            self.peak = max(self.peak, float(sums.peak[0]))
+            numbers.meet(sums.peak)
             return found
 
         _ = self.candidates.tables, self.candidates.programs
@@ -180,12 +186,9 @@ class JoinCounter:
                 total = total * found % np.uint64(numbers.prime)
             else:
                 near = total.astype(np.float64) * found
-                self._meet(near)
+                numbers.meet(near)
                 total = np.where(near < kernel.MOST, total * found, np.uint64(kernel.MOST))
         return total
-
-    def _meet(self, sums: NDArray[np.float64]) -> None:
-        self.peak = max(self.peak, float(sums.max(initial=0)))
 
     @cached_property
     def groups(self) -> Tasks:
@@ -243,7 +246,7 @@ class JoinCounter:
                 total = _add(total, sums, arm.arm.sign, numbers)
                 near += np.bincount(first.tasks.group, found, size) if len(found) else 0
         if not numbers.prime:
-            self._meet(near)
+            numbers.meet(near)
         return total
 
     def least(self, arm: SlotArm, slot: int, codes: Ints) -> Ints:
@@ -271,9 +274,9 @@ class JoinCounter:
 
     def exactly(self, count: Callable[[Numbers], Words]) -> list[int]:
         """Return whole numbers of any size that a function gives if they are small, or modulo a prime."""
-        self.peak = 0.0
-        found = count(Numbers())
-        if self.peak < EXACT:
+        numbers = Numbers()
+        found = count(numbers)
+        if max(numbers.peaks, default=0.0) < EXACT:
             return found.tolist()
         bits = self.most.bit_length() + 1
         return reconstruct(bits, lambda prime: count(Numbers(prime)).reshape(1, -1), size=SMALL)[0]

@@ -237,7 +237,9 @@ class _BestFirst:
                 order = order[np.sort(np.argsort(-least, kind="stable")[: self.wanted])]
             else:
                 order = order[known.most[order] >= np.sort(least)[-self.wanted]]
-        return _Known(known.batch.take(order), known.tasks[order], known.most[order], known.least[order])
+        batch = known.batch.take(order)
+        _ = batch.ranks  # else it would ask those before it, and they the ones before them, at the end
+        return _Known(batch, known.tasks[order], known.most[order], known.least[order])
 
     def _labelled(self, batch: PathBatch, tasks: Ints) -> PathBatch:
         """Return results with their groups and their ranks in these."""

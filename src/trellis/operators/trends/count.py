@@ -103,9 +103,10 @@ class Counter:
     def _numbers(self, algebra: Floats | Logs | Modulo, tasks: TrendTasks) -> np.ndarray:
         """Return the number of trends of each task; tasks that overlap are counted several at a time."""
         shape, events = self.relation.shape, self.relation.events
-        if self._known is None or self._known[0] is not tasks:
-            self._known = tasks, *self._in_order(tasks)  # there is a pass for each prime
-        _, order, sorted_, divided = self._known
+        known = self._known  # another thread may put what it needs in place of this
+        if known is None or known[0] is not tasks:
+            known = self._known = tasks, *self._in_order(tasks)  # there is a pass for each prime
+        _, order, sorted_, divided = known
         if order is None:
             return self._on_threads(tasks, lambda some: passes.count(algebra, shape, events, some))
         totals = np.empty(len(tasks), type(algebra.zero))
