@@ -26,6 +26,7 @@ from trellis.kernels.explore.classes import (
     NEXT,
     NO_LIMBS,
     NUMBER,
+    PLACE,
     POOLS,
     TAKEN,
     UNTILED,
@@ -159,6 +160,7 @@ def _count_group(
         if tables[t.SPAN]:
             leave_out(classes, event)
         for e in range(event, end):
+            classes.sizes[PLACE] = e
             if tables[t.ALONE]:
                 status = bar(tables, columns, programs, lists, scratch, classes, row, e, UNTILED)
                 if status < 0:
