@@ -57,8 +57,9 @@ class Classes(NamedTuple):
         An open-addressing hash of the classes, plus one, and the place of each in it.
     sizes
         How many classes, live ones, and touched ones there are, the most classes that a group had, how many limbs are
-        in use, and whether classes take events together; how many rows of codes classes wait for; and whether classes
-        carry the value of their best match in place of the number of all.
+        in use, and whether classes take events together; how many rows of codes classes wait for; whether classes carry
+        the value of their best match in place of the number of all; the event that is taken, and for each power of two
+        the one with which there were more classes than that.
     stack
         The classes of which it is asked whether their matches go on, each for the one before; see `ends`.
     chains, keys
@@ -74,13 +75,14 @@ class Classes(NamedTuple):
     memo: np.ndarray  # int32 (moves,)
     table: np.ndarray  # int32 (2 * classes,)
     at: np.ndarray  # int64 (classes,)
-    sizes: np.ndarray  # int64 (8,)
+    sizes: np.ndarray  # int64 (PASSED + POWERS,)
     stack: np.ndarray  # int64 (depth, 3)
     chains: np.ndarray  # int32 (2 * classes,)
     keys: np.ndarray  # int64 (8,)
 
 
-ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, KEYS, BEST = range(8)
+ALL, LIVE, TOUCHED, MOST, LIMBS, POOLS, KEYS, BEST, PLACE, PASSED = range(10)
+POWERS = 40
 
 
 def make_classes(classes: int, width: int, variables: int, limbs: int, moves: int, depth: int = 1) -> Classes:
@@ -89,7 +91,7 @@ def make_classes(classes: int, width: int, variables: int, limbs: int, moves: in
         np.empty((classes, width), np.int64), np.zeros((classes, limbs), np.uint64),
         np.zeros((classes, limbs), np.uint64), np.zeros(limbs, np.uint64), np.empty((classes, NUMBERS), np.int64),
         np.empty((classes, variables * WAY), np.int64), np.zeros(moves, np.int32), np.zeros(2 * classes, np.int32),
-        np.empty(classes, np.int64), np.zeros(8, np.int64), np.empty((depth, 3), np.int64),
+        np.empty(classes, np.int64), np.zeros(PASSED + POWERS, np.int64), np.empty((depth, 3), np.int64),
         np.zeros(2 * classes, np.int32), np.empty(MOST_KEYS, np.int64),
     )  # fmt: skip
 
@@ -141,6 +143,11 @@ def make_class(tables, lists, classes, row, shape):
     table[place] = number + 1
     classes.at[number] = place
     classes.sizes[ALL] = number + 1
+    if number & (number - 1) == 0:
+        power = 0
+        while number >> (power + 1):
+            power += 1
+        classes.sizes[PASSED + power] = classes.sizes[PLACE]
     return number
 
 

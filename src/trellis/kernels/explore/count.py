@@ -25,6 +25,7 @@ from trellis.kernels.explore.classes import (
     LIVING,
     NEXT,
     NO_LIMBS,
+    PLACE,
     POOLS,
     TAKEN,
     UNTILED,
@@ -160,6 +161,7 @@ def _count_group(
         if tables[t.SPAN]:
             leave_out(classes, event)
         for e in range(event, end):
+            classes.sizes[PLACE] = e
             if tables[t.ALONE]:
                 status = bar(tables, columns, programs, lists, scratch, classes, row, e, UNTILED)
                 if status < 0:

@@ -21,6 +21,7 @@ from trellis.kernels.explore.starts import NONE_YET, CountedStarts
 from trellis.language.bound import BoundQuery, WindowKind
 from trellis.language.syntax import Select
 from trellis.operators.batch import NO_RANK, VARIABLE, PathBatch
+from trellis.operators.patterns.forecast import HopelessError
 from trellis.operators.patterns.order_values import order_values
 from trellis.operators.patterns.parts import PatternPart
 from trellis.operators.patterns.paths import BoundVertices
@@ -67,6 +68,8 @@ def best_first(
     try:
         values = _values(structure, bound, space)
         bounds = None if values is None else space.bounds(structure, values.most)
+    except HopelessError:
+        raise
     except TrellisError:  # too much: perhaps not for graphs
         return None
     if values is None or bounds is None:

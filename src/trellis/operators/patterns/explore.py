@@ -25,7 +25,8 @@ from trellis.kernels.explore.lists import Lists, grow_lists, make_lists
 from trellis.kernels.explore.moves import make_moves
 from trellis.kernels.explore.starts import NOT_ALIKE, CountedStarts, plain_starts
 from trellis.language.syntax import Report
-from trellis.memory import beyond_limit, fits_memory
+from trellis.memory import beyond_limit, fits_memory, gigabytes, limit_text
+from trellis.operators.patterns import forecast as f
 from trellis.operators.patterns.bounded import with_bounds_of_sums
 from trellis.operators.patterns.easier import ease_of
 from trellis.operators.patterns.paths import Paths
@@ -185,19 +186,28 @@ class Room:
 
     def too_many(self, rows: Ints, what: str, size: int, advice: str = ADVICE) -> TrellisError:
         """Return the error for too many matches so far, with the register that multiplies them most."""
+        what = f"there are {what} of {size:,} events{self._why(rows)}"
+        return beyond_limit(what, self._sizes.memory, advice)
+
+    def hopeless(self, rows: Ints, what: str, size: int, grows: str) -> f.HopelessError:
+        """Return the error for what grows far beyond the memory, and how."""
+        limit = f"this takes far more than the memory limit of {limit_text(self._sizes.memory)}B"
+        return f.HopelessError(f"there are {what} of {size:,} events{self._why(rows)}; {grows}; {limit}", ADVICE)
+
+    def _why(self, rows: Ints) -> str:
+        """Return in which register rows differ most, and what asks for it."""
         rows, compiled = rows[:SAMPLED], self.compiled
         different = [len(np.unique(rows[:, m.SLOTS + slot])) for slot in range(len(compiled.registers))]
-        why = ""
-        if different:
-            register = compiled.registers[int(np.argmax(different))]
-            texts = [
-                one.condition.text
-                for one in compiled.guard_terms
-                if register.variable in one.variables and register in map(one.register, one.references)
-            ]
-            asks = f", for `{texts[0]}`" if texts else ""
-            why = f"; most of all they differ in {register_text(register, compiled.guard_terms[0].singles)}{asks}"
-        return beyond_limit(f"there are {what} of {size:,} events{why}", self._sizes.memory, advice)
+        if not different:
+            return ""
+        register = compiled.registers[int(np.argmax(different))]
+        texts = [
+            one.condition.text
+            for one in compiled.guard_terms
+            if register.variable in one.variables and register in map(one.register, one.references)
+        ]
+        asks = f", for `{texts[0]}`" if texts else ""
+        return f"; most of all they differ in {register_text(register, compiled.guard_terms[0].singles)}{asks}"
 
 
 class Exploration:
@@ -290,6 +300,8 @@ class Exploration:
             if at > first or not status:
                 yield found, hi[first:at] - lo[first:at]
             if status and (at == first or status != r.NO_MEMORY):
+                if not len(covers):
+                    self._foresee_graph(room, int(lo[at]), int(hi[at]))
                 room.grow(status, int(hi[at] - lo[at]))
             first = at
 
@@ -368,6 +380,7 @@ class Exploration:
                 limbs *= 2
                 totals = np.zeros((len(groups), limbs), np.uint64)
             elif status == c.NO_CLASSES:
+                self._foresee(room, classes, int(lo[at]), int(hi[at]), room.bytes_left / own_bytes)
                 size *= 2
             elif status == c.NO_PAIRS:
                 couples *= 2
@@ -384,6 +397,32 @@ class Exploration:
                 raise room.too_many(classes.rows[:known], what, int(hi[at] - lo[at]))
             del classes, pairs  # before there are larger ones
             classes, pairs = self._classes(room, size, variables, limbs, depth, couples, alone)
+
+    @cached_property
+    def _usable_before(self) -> Ints:
+        """For each event how many before it a variable may take."""
+        return np.append(0, np.cumsum(np.any([*self.variables.usable.values()], axis=0)))
+
+    def _foresee(self, room: Room, classes: c.Classes, lo: int, hi: int, most: float) -> None:
+        """Refuse to go on with a group whose classes multiply far beyond what there may be."""
+        size, here, passed = len(classes.rows), int(classes.sizes[c.PLACE]), classes.sizes[c.PASSED :]
+        doubled = f.doubled_within(passed, size, here, hi, most, self._usable_before)
+        if doubled is None:
+            return
+        registers = self.compiled.registers
+        if f.multiplies(registers, classes.rows[:, m.SLOTS : m.SLOTS + len(registers)], self.events):
+            what = f"{size:,} different matches so far after {here - lo:,}"
+            raise room.hopeless(classes.rows, what, hi - lo, f"about {doubled:.1f} more that they may take double them")
+
+    def _foresee_graph(self, room: Room, lo: int, hi: int) -> None:
+        """Refuse to go on with a group whose graph would take far more than it may, by the steps that it has so far."""
+        vertices, edges, _, _, home, _ = room.graph.sizes.tolist()
+        done = home // self.compiled.number(t.VARIABLES)
+        share = f.share_before(self.events, lo, hi, lo + done)
+        needed = edges * 2 * r.EDGE_BYTES / share if share else 0.0
+        if edges >= f.TOLD and needed > f.TIMES * self.plan.sizes.memory:
+            what = f"{vertices:,} matches so far with {edges:,} steps between them after {done:,}"
+            raise room.hopeless(room.graph.rows[:vertices], what, hi - lo, f"all take about {gigabytes(needed)}")
 
     @staticmethod
     def _classes(

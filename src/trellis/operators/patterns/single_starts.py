@@ -22,6 +22,7 @@ from trellis.language.bound import WindowKind
 from trellis.language.syntax import Report, Select
 from trellis.operators.patterns.easier import ease_of, untold
 from trellis.operators.patterns.explore import Exploration
+from trellis.operators.patterns.forecast import HopelessError
 from trellis.operators.patterns.variables import Variables
 from trellis.plan.carried import ends_are_known
 from trellis.plan.plan import Plan
@@ -89,6 +90,8 @@ def count_by_starts(plan: Plan, events: Slice, variables: Variables, exploration
         if bound.window.kind is WindowKind.SPAN:
             return _of_spans(events, variables.usable[first], exploration, letter)
         return _of_windows(events, exploration, letter)
+    except HopelessError:
+        raise
     except TrellisError:  # too much: perhaps not as a graph
         return None
 
