@@ -301,18 +301,24 @@ def is_steady(tables, lists, row, variable):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def leads_alike(tables, lists, fresh, variable):
-    """Return whether each event of a variable leads to the same class as the one that led to `fresh`."""
+def extremes_apart(tables, lists, fresh, variable):
+    """Return how many registers tell the classes apart to which events of a variable lead, or -1 for none of that.
+
+    One of these is the class of `fresh`, and they are extreme values; with none, it is the class of each event.
+    """
+    extremes = 0
     for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
         kind = t.at(tables, t.R_KIND, r)
-        if kind >= t.TALLY or (kind != t.COUNT and fresh[SLOTS + t.at(tables, t.R_SLOT, r)] != t.NONE):
-            return False
+        if kind == t.EXTREME and fresh[SLOTS + t.at(tables, t.R_SLOT, r)] >= 0:
+            extremes += 1
+        elif kind >= t.TALLY or (kind != t.COUNT and fresh[SLOTS + t.at(tables, t.R_SLOT, r)] != t.NONE):
+            return -1
     begin = lists.ends[fresh[BRANCHES] - 1] if fresh[BRANCHES] else 0
     for b in range(begin, lists.ends[fresh[BRANCHES]], 2):
         state, pending = lists.values[b], lists.values[b + 1]
         if lists.ends[pending] > (lists.ends[pending - 1] if pending else 0):
-            return False
+            return -1
         first, last = t.at(tables, t.A_WAY_BEGINS, state), t.at(tables, t.A_WAY_BEGINS, state + 1)
         if t.at(tables, t.A_WAY_GUARD_BEGINS, last) > t.at(tables, t.A_WAY_GUARD_BEGINS, first):
-            return False
-    return fresh[EVENT] < 0
+            return -1
+    return extremes if fresh[EVENT] < 0 else -1

@@ -17,6 +17,7 @@ from trellis.kernels.jit import njit
 NO_CLASSES, NO_LIMBS, NO_DEPTH = -7, -8, -9  # what there is no room for
 NO_PAIRS, TOO_MANY_BESIDE = -13, -14  # see `beside`
 UNKNOWN, CHANGING, STUCK = 0, -1, -2  # what is known of the class that a class leads to
+EXTREMES = -3  # less a class: it leads to classes that differ from that one in what they have as an extreme value alone
 NOT_YET = -1  # terms that are not resolved yet
 UNMADE, FAILED = -3, -4  # a class that must be found out, and none
 NEXT, SHAPE, IS_LIVE, IS_TOUCHED, TAKEN, LIVING, TOUCHING, GUARDED, UNTILED = range(9)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.explore import tables as t
-from trellis.kernels.explore.bars import UNTRACKED, guards_of, is_barred, is_steady, kept_event, leads_alike
+from trellis.kernels.explore.bars import UNTRACKED, extremes_apart, guards_of, is_barred, is_steady, kept_event
 from trellis.kernels.explore.classes import (
     ALL,
     CHANGING,
+    EXTREMES,
     FAILED,
     GUARDED,
     KNOWN,
@@ -202,8 +203,9 @@ def _lead(
     if nots != UNTRACKED:
         classes.states[target, GUARDED], classes.states[target, UNTILED] = nots, untils
         if move < 0 and lead == UNKNOWN and number >= 0 and is_steady(tables, lists, row, variable):
-            alike = leads_alike(tables, lists, fresh, variable)
-            classes.ways[one, way + LEAD] = target + 1 if alike else CHANGING
+            apart = extremes_apart(tables, lists, fresh, variable)
+            alike = EXTREMES - target if apart == 1 else np.int64(CHANGING)
+            classes.ways[one, way + LEAD] = target + 1 if apart == 0 else alike
     if move >= 0 and lead == UNKNOWN:
         fixed = moves.rows[move, M_FIXED] and number >= 0 and classes.ways[one, way + KNOWN]
         classes.ways[one, way + LEAD] = target + 1 if fixed else CHANGING
@@ -251,6 +253,29 @@ def _quickly(tables, columns, code, ints, there, moves, classes, one, fresh, var
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def _with_extreme(tables, columns, classes, one, target, fresh, variable, event):
+    """Return the class that a class leads to with an event, where the extreme value alone tells it from a `target`."""
+    for r in range(t.at(tables, t.R_BEGINS, variable), t.at(tables, t.R_BEGINS, variable + 1)):
+        at = SLOTS + t.at(tables, t.R_SLOT, r)
+        if t.at(tables, t.R_KIND, r) != t.EXTREME or classes.rows[target, at] < 0:
+            continue
+        own = columns[tables[t.R_ALIKE] + r, event]
+        if classes.rows[one, BOUND] & (1 << t.at(tables, t.R_VIEW, r)):
+            known, codes = classes.rows[one, at], tables[t.R_CODES] + r
+            if known < 0:
+                return np.int64(UNMADE)
+            own = own if columns[codes, own] > columns[codes, known] else known
+        if classes.rows[target, at] == own:
+            return np.int64(target)
+        for i in range(fresh.shape[0]):
+            fresh[i] = classes.rows[target, i]
+        fresh[at] = own
+        found = known_class(classes.rows, classes.table, fresh)
+        return np.int64(found if found >= 0 else UNMADE)
+    return np.int64(UNMADE)
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def follow(
     tables, columns, programs, lists, scratch, moves, classes, one, row, fresh, due, variable, event, lo, hi, pooled
 ):
@@ -282,6 +307,8 @@ def follow(
         target = _quickly(
             tables, columns, programs.code, ints, there, moves.rows, classes, one, fresh, variable, event, hi
         )
+    elif lead <= EXTREMES:
+        target = _with_extreme(tables, columns, classes, one, EXTREMES - lead, fresh, variable, event)
     if target != UNMADE:
         return target
     return _lead(

@@ -119,8 +119,9 @@ def _of_windows(events: Slice, exploration: Exploration, letter: int) -> SingleS
     if letter >= 0:
         if (groups.lo[1:] < groups.hi[:-1]).any():  # an event has another place in each window
             return None
-        starts = CountedStarts(False, letter, covers, others, _ease(exploration), NO_VALUES)
-        if exploration.numbers(groups, starts, np.empty(0, np.bool_)) is None:
+        nothing = np.zeros((3, len(exploration.compiled.alphabet.letters), size), np.int64)
+        starts = CountedStarts(False, letter, covers, others, _ease(exploration), nothing)
+        if exploration.numbers(groups, starts, np.empty(0, np.bool_), best=True) is None:  # numbers would take longer
             return None
         chosen = (covers[:size] == 0) & (True if events.begins is None else events.begins)
     counts = exploration.numbers(groups, CountedStarts(False, -1, covers, others, NO_EASE, NO_VALUES), chosen)
