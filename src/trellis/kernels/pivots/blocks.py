@@ -14,7 +14,7 @@ from trellis.kernels.jit import njit
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _easiest(events, asks, programs, code, begin, end):
+def easiest_between(events, asks, programs, code, begin, end):
     """Return the event of the pivot's variable, from `begin` to `end`, that is most easily put to results, or -1.
 
     Of equal ones it is the last.
@@ -64,13 +64,13 @@ def block_in_reach(events, asks, programs, case, code, start, stop, first, end):
     if asks.front:
         low = first_at_least(events.until, 0, begun, last + 1)
         high = first_at_least(events.times, low, begun, events.times[begun])
-        before = _easiest(events, asks, programs, code, low, high)
+        before = easiest_between(events, asks, programs, code, low, high)
         if before >= 0:  # the last of those that are as easy stays in reach longest
             end = min(end, first_at_least(case.places, first, end, events.until[before]))
     if asks.back:
         until = events.until[begun]
         low = first_at_least(events.times, last, until, events.times[last] + 1)
-        behind = _easiest(events, asks, programs, code, low, until)
+        behind = easiest_between(events, asks, programs, code, low, until)
         if behind >= 0:
             same = first_at_least(events.times, last, until, events.times[behind])
             end = min(end, first_at_least(case.places, first, end, same))

@@ -13,7 +13,7 @@ import numpy as np
 from trellis.kernels.arrays import first_at_least
 from trellis.kernels.expression.program import MISFIT, TRUE, is_true
 from trellis.kernels.jit import njit
-from trellis.kernels.pivots.blocks import block_in_reach, easier, mark_blocks
+from trellis.kernels.pivots.blocks import block_in_reach, easier, easiest_between, mark_blocks
 
 NOTHING = -(1 << 62)  # in place of a value that there is not
 NOWHERE = -1  # in place of a state
@@ -28,8 +28,6 @@ class EventSymbols(NamedTuple):
     `rows` are their positions in the slice, `codes` their variables, `times` numbers that never fall and are equal
     where the times are. A result's value is the sum of what its events give, and of what its first and last one do.
     Under a span `until` has the first that is too late for each, and `begins` tells which may be the first ones.
-    `before` and `after` have, where the pivot is an extreme one, the event of its variable, of those at earlier times
-    and of those at later ones, that would be most easily put before or behind a result; -1 for none.
     """
 
     rows: np.ndarray  # int64 (events,)
@@ -40,8 +38,6 @@ class EventSymbols(NamedTuple):
     last: np.ndarray  # int64 (events,)
     until: np.ndarray  # int64 (events,)
     begins: np.ndarray  # bool (events,)
-    before: np.ndarray  # int64 (events,)
-    after: np.ndarray  # int64 (events,)
     span: bool
 
 
@@ -139,6 +135,15 @@ class PivotCase(NamedTuple):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def group_symbols(events, lo, hi):
+    """Return the events of a group as symbols of their own; `until` counts from the first event of a group already."""
+    return EventSymbols(
+        events.rows[lo:hi], events.codes[lo:hi], events.times[lo:hi], events.each[lo:hi], events.first[lo:hi],
+        events.last[lo:hi], events.until[lo:hi], events.begins[lo:hi], events.span,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _read(events, asks, programs, case, pivot, code):
     """Write the events that results with a pivot may have, and their symbols; return how many, or -1 for no answer."""
     number, begin, end = 0, 0, events.rows.shape[0]
@@ -182,18 +187,19 @@ def _is_below(events, asks, programs, i, pivot):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _block(events, machine, asks, programs, case):
+def _block(events, machine, asks, programs, case, code):
     """Mark the events that forbid to put another one before or behind results; return whether that can be told.
 
     It can where all results begin at one time, and end at one.
     """
-    size, begin, end, easiest = case.turn[SIZE], -1, -1, -1
+    size, begin, end, easiest = case.turn[SIZE], -1, -1, np.int64(-1)
     for place in range(size):
         symbol = case.symbols[place]
         if asks.front and machine.entry[case.before[place], symbol] >= 0:
             if begin < 0:
                 begin = place
-                easiest = events.before[case.places[place]]
+                earlier = first_at_least(events.times, 0, case.places[place], events.times[case.places[place]])
+                easiest = easiest_between(events, asks, programs, code, 0, earlier)
             elif events.times[case.places[place]] != events.times[case.places[begin]]:
                 return False
         if asks.back:
@@ -209,7 +215,10 @@ def _block(events, machine, asks, programs, case):
                     return False
                 end = place
     if end >= 0:
-        easiest = easier(events, asks, programs, easiest, events.after[case.places[end]])
+        number = events.rows.shape[0]
+        later = first_at_least(events.times, case.places[end], number, events.times[case.places[end]] + 1)
+        behind = easiest_between(events, asks, programs, code, later, number)
+        easiest = easier(events, asks, programs, easiest, behind)
     mark_blocks(events, asks, programs, case, 0, size, easiest)
     return True
 
@@ -300,7 +309,7 @@ def begin_pivot(events, machine, asks, programs, case, pivot, code):
     turn[SIZE], turn[START], turn[STOP], turn[END_LO], turn[END_HI] = size, -1, 0, 0, 0
     if asks.blocks and size and not events.span:
         _look_behind(machine, case, 0, size)
-        return _block(events, machine, asks, programs, case)
+        return _block(events, machine, asks, programs, case, code)
     return True
 
 

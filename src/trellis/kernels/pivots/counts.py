@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from trellis.kernels.jit import njit
-from trellis.kernels.pivots.cases import START, STOP, begin_pivot, may_end, next_turn
+from trellis.kernels.pivots.cases import START, STOP, begin_pivot, group_symbols, may_end, next_turn
 
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
@@ -58,22 +58,36 @@ def _count_turn(events, machine, case, here, later, total):
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def count_of_pivots(events, machine, asks, programs, case, code, pivots, here, later, total):
-    """Add the number of results with some pivots to a total; return whether all conditions could be answered.
+def count_of_pivots(events, machine, asks, programs, case, code, begin, end, here, later, total, limbs, ends):
+    """Write the number of results of each group; return whether all conditions could be answered.
 
     Parameters
     ----------
-    events, machine, asks, programs, case, code, pivots
-        As the page of the package says.
-    here, later : uint64 (states, limbs)
+    events, machine, asks, programs, case, code
+        As the page of the package says, with the events of all groups; under a span `until` counts from the first event
+        of a group.
+    begin, end : int64 (groups,)
+        The events of each group.
+    here, later : uint64 (states, most limbs)
         Room for the rests from an event on, and from the first of a later time on. Results are sets of events, so that
         one bit for each event of the group, and a limb more, are enough.
-    total : uint64 (1, limbs)
-        The number of results.
+    total : uint64 (1, most limbs)
+        Zeros: room for the number of a group.
+    limbs, ends : uint64 (all limbs,), int64 (groups,)
+        The numbers, the least limb first, one group after another, and where each ends.
     """
-    for i in range(pivots.shape[0]):
-        if not begin_pivot(events, machine, asks, programs, case, pivots[i], code):
-            return False
-        while next_turn(events, machine, asks, programs, case, pivots[i], code):
-            _count_turn(events, machine, case, here, later, total)
+    at = 0
+    for group in range(begin.shape[0]):
+        own = group_symbols(events, begin[group], end[group])
+        for pivot in range(own.codes.shape[0]):
+            if own.codes[pivot] != code:
+                continue
+            if not begin_pivot(own, machine, asks, programs, case, pivot, code):
+                return False
+            while next_turn(own, machine, asks, programs, case, pivot, code):
+                _count_turn(own, machine, case, here, later, total)
+        for limb in range(ends[group] - at):
+            limbs[at + limb] = total[0, limb]
+            total[0, limb] = ZERO
+        at = ends[group]
     return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from trellis.errors import OverflowInCondition
@@ -22,17 +24,20 @@ def counts_by_pivots(plan: Plan, events: Slice, variables: Variables) -> list[in
         return None
     try:
         read = PivotEvents(plan, pivots, events, variables, ordered=False)
-        return [_count(read, group) for group in range(len(events.groups))]
+        return _counts(read)
     except (NotPivotal, TooWideForKernels, OverflowInCondition):
         return None
 
 
-def _count(read: PivotEvents, group: int) -> int:
+def _counts(read: PivotEvents) -> list[int]:
     nothing = np.zeros(len(read.rows), np.int64)
-    events, pivots = read.symbols(group, nothing, nothing, nothing)
-    limbs = len(events.rows) // 64 + 2
-    here, later = (np.empty((read.states, limbs), np.uint64) for _ in range(2))
-    total = np.zeros((1, limbs), np.uint64)
-    if not count_of_pivots(events, *read.given, pivots, here, later, total):
+    symbols = read.symbols(nothing, nothing, nothing)
+    most = read.longest // 64 + 2
+    here, later = (np.empty((read.states, most), np.uint64) for _ in range(2))
+    ends = np.cumsum((read.end - read.begin) // 64 + 2)
+    limbs = np.empty(int(ends[-1]) if len(ends) else 0, np.uint64)
+    room = here, later, np.zeros((1, most), np.uint64)
+    if not count_of_pivots(symbols, *read.given, read.begin, read.end, *room, limbs, ends):
         raise NotPivotal
-    return sum(limb << (64 * i) for i, limb in enumerate(total[0].tolist()))
+    numbers = memoryview(limbs.astype("<u8").tobytes())  # the least limb first, as the bytes of each
+    return [int.from_bytes(numbers[8 * lo : 8 * hi], "little") for lo, hi in pairwise([0, *ends.tolist()])]

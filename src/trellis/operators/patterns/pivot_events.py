@@ -97,37 +97,12 @@ class PivotEvents:
         """The arguments of kernels behind the events of a group."""
         return self.machine.tables, self.asks, self._programs, self._case, self.code
 
-    def symbols(self, group: int, each: Ints, first: Ints, last: Ints) -> tuple[EventSymbols, Ints]:
-        """Return the events of a group, with what each gives to the value of a result and gives as its first and last.
-
-        The second are the events that may be pivots.
-        """
-        lo, hi = int(self.begin[group]), int(self.end[group])
-        here = slice(lo, hi)
-        rows, codes, times = self.rows[here], self.codes[here], self.times[here]
-        symbols = EventSymbols(
-            rows, codes, times, each[here], first[here], last[here], self._until[here] - lo, self._begins[here],
-            before=self._easiest(rows, codes, times, backward=False),
-            after=self._easiest(rows, codes, times, backward=True), span=self.span,
-        )  # fmt: skip
-        return symbols, np.flatnonzero(symbols.codes == self.code)
-
-    def _easiest(self, rows: Ints, variables: Ints, times: Ints, backward: bool) -> Ints:
-        """Return for each event of a group the one that is most easily put to results, of those at earlier times."""
-        found = np.full(len(rows), -1)
-        if not self.asks.blocks or self.span:
-            return found
-        if backward:
-            reverse = self._easiest(rows[::-1], variables[::-1], -times[::-1], False)[::-1]
-            return np.where(reverse < 0, -1, len(rows) - 1 - reverse)
-        column, codes = self.asks.column, self._programs.ints
-        own = np.flatnonzero((variables == self.code) & self._programs.there[column, rows])
-        values = codes[column, rows[own]] * (-1 if self.asks.turned else 1)
-        least = np.minimum.accumulate(values)
-        which = own[np.maximum.accumulate(np.where(values == least, np.arange(len(own)), 0))] if len(own) else own
-        before = np.searchsorted(times[own], times, side="left") - 1
-        found[before >= 0] = which[before[before >= 0]]
-        return found
+    def symbols(self, each: Ints, first: Ints, last: Ints) -> EventSymbols:
+        """Return the events of all groups, with what each gives to the value of a result, and as its first and last."""
+        until = self._until
+        if self.span:  # no event is in two groups
+            until = until - self.begin[np.searchsorted(self.begin, np.arange(len(until)), side="right") - 1]
+        return EventSymbols(self.rows, self.codes, self.times, each, first, last, until, self._begins, self.span)
 
 
 def _lacks_values(values: pa.Array) -> bool:

@@ -117,9 +117,10 @@ class TrendOperator(StructuredOperator[TrendStructure]):
         """The trends by rank."""
         from trellis.operators.trends.unrank import SliceUnranker
 
+        structure = self.structure  # which does not hold this operator, as the operator holds what asks it
         return SliceUnranker(
-            self.events, self.tasks, self.index, lambda: self.graph, self.plan.bound.having,
-            lambda: self.structure.task_sizes, self.threads, self.plan.sizes,
+            self.events, self.tasks, self.index, lambda: structure.graph, self.plan.bound.having,
+            lambda: structure.task_sizes, self.threads, self.plan.sizes,
         )  # fmt: skip
 
     def at(self, group: int, ranks: Sequence[int]) -> PathBatch:

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate
 from threading import Lock
 from typing import Protocol
@@ -229,7 +229,7 @@ class SliceUnranker:
         self.events, self.tasks, self.threads, self.having = events, tasks, threads, having
         self.index = index if length_bounds(having) == (1, NO_BOUND) else None
         self._graph, self._numbers, self._sizes = graph, numbers, sizes
-        self._ends = lru_cache(maxsize=1)(self._task_ends)
+        self._ends = lru_cache(maxsize=1)(partial(_task_ends, tasks, numbers))
         self.unrankers: OrderedDict[int, TaskUnranker] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -263,11 +263,6 @@ class SliceUnranker:
         whole = PathBatch.concat([PathBatch.of_ends(*paths, labels) for paths in found])
         return PathBatch(whole.positions, whole.offsets, labels)
 
-    def _task_ends(self, group: int) -> tuple[int, list[int]]:
-        """Return the first task of a group, and how many trends its tasks have up to each of them."""
-        first, behind = np.searchsorted(self.tasks.group, [group, group + 1]).tolist()
-        return first, list(accumulate(self._numbers()[first:behind]))
-
     def _of_task(self, task: int) -> TaskUnranker:
         with self._lock:
             if task in self.unrankers:
@@ -286,6 +281,12 @@ class SliceUnranker:
             return IndexUnranker(window, total, self.threads, self._sizes)
         bits = total.bit_length()
         return GraphUnranker(self.events, self._graph(), self.tasks, task, bits, self.having, self._sizes)
+
+
+def _task_ends(tasks: TrendTasks, numbers: Callable[[], Sequence[int]], group: int) -> tuple[int, list[int]]:
+    """Return the first task of a group, and how many trends its tasks have up to each of them."""
+    first, behind = np.searchsorted(tasks.group, [group, group + 1]).tolist()
+    return first, list(accumulate(numbers()[first:behind]))
 
 
 def shares(ranks: Ranks, ends: Sequence[int]) -> Iterator[tuple[int, Ranks]]:
