@@ -118,13 +118,19 @@ class EntryLibrary(_Library):
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
         self._linking_libraries[:] = _link_inner(self._final_module, self, self._linking_libraries)
+        # Nobody else calls inner functions: one that is called once is put in place of the call, and others get only the
+        # arguments that they read, out of all parts of the arrays of their callers.
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
+                function.linkage = "internal"
         self._final_module.verify()
         super().finalize()
 
     def serialize_using_object_code(self) -> tuple[str, bytes, list[str]]:
         """Return machine code and the names of its functions: kernels link inner functions, and need no more of it."""
         self._ensure_finalized()
-        return self.name, self._get_compiled_object(), [function.name for function in self.get_defined_functions()]
+        functions = (one for one in self.get_defined_functions() if one.linkage != Linkage.internal)
+        return self.name, self._get_compiled_object(), [function.name for function in functions]
 
     @classmethod
     def _unserialize(cls, codegen: Any, state: tuple[str, bytes, list[str]]) -> Any:
