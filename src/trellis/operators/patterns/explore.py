@@ -39,7 +39,7 @@ from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64
-MOST_BESIDE, MOST_PAIRS = 128, 1 << 15  # classes beside one, and pairs of a class and those beside it in a group
+MOST_BESIDE, MOST_PAIRS = 128, 1 << 18  # classes beside one, and pairs of a class and those beside it in a group
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
