@@ -118,8 +118,8 @@ class EntryLibrary(_Library):
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
         self._linking_libraries[:] = _link_inner(self._final_module, self, self._linking_libraries)
-        # Nobody else calls inner functions: one that is called once is put in place of the call, and others get only the
-        # arguments that they read, out of all parts of the arrays of their callers.
+        # Nobody else calls inner functions: one that is called once is put in place of the call, and others get the
+        # arguments alone that they read, out of all parts of the arrays of their callers.
         for function in self._final_module.functions:
             if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
                 function.linkage = "internal"

@@ -24,6 +24,7 @@ from trellis.kernels.explore.classes import (
     NEXT,
     NO_LIMBS,
     NO_PAIRS,
+    PLACE,
     TOO_MANY_BESIDE,
     TOUCHED,
     WAY,
@@ -304,6 +305,7 @@ def _count_group(
         if tables[t.SPAN] or tables[t.ALONE]:
             _leave_out(tables, classes, pairs, before, time)
         for event in range(time, end):
+            classes.sizes[PLACE] = event
             usable = np.int64(0)
             for variable in range(tables[t.VARIABLES]):
                 upto = tables[t.E_UPTO] + variable

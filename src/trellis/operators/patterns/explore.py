@@ -40,6 +40,9 @@ from trellis.properties import cached_property
 Ints = NDArray[np.int64]
 FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64
 MOST_BESIDE, MOST_PAIRS = 128, 1 << 18  # classes beside one, and pairs of a class and those beside it in a group
+GROWING = c.NO_CLASSES, c.NO_PAIRS, c.NO_LIMBS  # of which there may be too little room
+MOST_TIMES = 64  # as much room, at once
+QUICKER = 5  # times, from which on classes multiply
 SHAPES = 1 << 10  # matches of more shapes look at every event anew
 MODES = {Report.ANY: r.EVERY, Report.UNEXTENDABLE: r.UNEXTENDABLE, Report.MAXIMAL: r.MAXIMAL}
 ADVICE = "Use a shorter WITHIN, a partition such as `[id]`, or narrower conditions."
@@ -104,7 +107,9 @@ class Room:
         if self.vertices > SAMPLED:
             self.graph = g.make_graph(1, 1, self.width, 0)._replace(rows=self.graph.rows[:SAMPLED].copy())
 
-    def grow(self, status: int, size: int, reported: int | None = None, known: Ints | None = None) -> None:
+    def grow(
+        self, status: int, size: int, reported: int | None = None, known: Ints | None = None, times: int = 2
+    ) -> None:  # fmt: skip
         """Make more room for what there was none for, or refuse.
 
         Parameters
@@ -117,6 +122,8 @@ class Room:
             The number of its matches so far, if they are all known, and results were being made of them.
         known
             The rows of its matches so far, if they are not those of the graph.
+        times
+            How many times as many lists there may be, as long as there is memory.
         """
         if status == m.TROUBLE:
             raise self.compiled.misfit(int(self.scratch.decided[-1]), self.scratch.events)
@@ -139,7 +146,7 @@ class Room:
             what = f"{number:,} matches so far with more than {self.edges:,} steps between them"
             self._grow_graph(self.vertices, 2 * self.edges, rows, what, size)
         else:
-            self._grow_lists(rows, number, size, reported is not None)
+            self._grow_lists(rows, number, size, reported is not None, times)
 
     def _grow_graph(self, vertices: int, edges: int, rows: Ints, what: str, size: int) -> None:
         """Make more room for the graph, if there is as well for the same graph in order, which comes of it."""
@@ -148,7 +155,7 @@ class Room:
         self.graph = g.grow_graph(self.graph, vertices, edges)
         self.vertices, self.edges = vertices, edges
 
-    def _grow_lists(self, rows: Ints, number: int, size: int, reporting: bool) -> None:
+    def _grow_lists(self, rows: Ints, number: int, size: int, reporting: bool, times: int) -> None:
         """Make more room for lists, or where there is enough, for one that is being made."""
         lists, longest = self.longer if reporting else self.known, len(self.scratch.members)
         used, numbers, values = int(lists.used[0]), len(lists.ends), len(lists.values)
@@ -158,9 +165,14 @@ class Room:
             self._allow(longest * 8 * 12, rows, kept, size)
             self._make_scratch(2 * longest)
             return
-        numbers = 2 * numbers if 2 * used > numbers else numbers
-        values = max(2 * values, filled + 2 * longest) if filled + longest > values else values
-        needed = 8 * (values - len(lists.values)) + 32 * (numbers - len(lists.ends))
+        more_numbers, more_values = 2 * used > numbers, filled + longest > values
+        while True:
+            numbers = (times if more_numbers else 1) * len(lists.ends)
+            values = max(times * len(lists.values), filled + 2 * longest) if more_values else len(lists.values)
+            needed = 8 * (values - len(lists.values)) + 32 * (numbers - len(lists.ends))
+            if times == 2 or self._may_take(needed, numbers):
+                break
+            times //= 2
         self._allow(needed, rows, kept, size, numbers)
         more = grow_lists(lists, numbers, values)
         if reporting:
@@ -181,8 +193,11 @@ class Room:
 
     def _allow(self, size: int, rows: Ints, what: str, events: int, vertices: int = 0) -> None:
         """Refuse so many bytes more: what is copied to larger arrays takes no more than these in the end."""
-        if size > self.bytes_left or vertices > self._sizes.most_vertices or not fits_memory(size):
+        if not self._may_take(size, vertices):
             raise self.too_many(rows, what, events)
+
+    def _may_take(self, size: int, vertices: int) -> bool:
+        return size <= self.bytes_left and vertices <= self._sizes.most_vertices and fits_memory(size)
 
     def too_many(self, rows: Ints, what: str, size: int, advice: str = ADVICE) -> TrellisError:
         """Return the error for too many matches so far, with the register that multiplies them most."""
@@ -376,25 +391,33 @@ class Exploration:
             first = at
             if status in (c.TOO_MANY_BESIDE, NOT_ALIKE):
                 return None
-            if status == c.NO_LIMBS:
-                limbs *= 2
-                totals = np.zeros((len(groups), limbs), np.uint64)
-            elif status == c.NO_CLASSES:
+            if status == c.NO_CLASSES:
                 self._foresee(room, classes, int(lo[at]), int(hi[at]), room.bytes_left / own_bytes)
-                size *= 2
-            elif status == c.NO_PAIRS:
-                couples *= 2
-                if couples > MOST_PAIRS:  # perhaps a graph tells sooner that there are too many
-                    return None
+            elif status == c.NO_PAIRS and 2 * couples > MOST_PAIRS:
+                return None  # perhaps a graph tells sooner that there are too many
             elif status == c.NO_DEPTH:
                 depth *= 4
-            else:
-                room.grow(status, int(hi[at] - lo[at]), known=classes.rows[: int(classes.sizes[c.MOST])])
-            needed = (own_bytes * size + pair_bytes * couples) * (PART_OF_BEST if best else 1)
-            if needed > room.bytes_left or max(size, couples) > sizes.most_vertices or not fits_memory(needed):
-                known = int(classes.sizes[c.MOST])
-                what = f"more than {max(known, int(pairs.sizes[c.MOST])):,} different matches so far"
-                raise room.too_many(classes.rows[:known], what, int(hi[at] - lo[at]))
+            times = _times_as_much(classes, int(lo[at]), int(hi[at]), multiplies=status == c.NO_CLASSES)
+            if status not in (c.NO_CLASSES, c.NO_PAIRS, c.NO_LIMBS, c.NO_DEPTH):
+                known = classes.rows[: int(classes.sizes[c.MOST])]
+                room.grow(status, int(hi[at] - lo[at]), known=known, times=times)
+            before, fits = (size, couples, limbs), False
+            while not fits and times > 1:
+                size, couples, limbs = (
+                    number * (times if status == kind else 1) for number, kind in zip(before, GROWING, strict=True)
+                )
+                needed = c.class_bytes(room.width, variables, limbs if alone else 0) * size
+                needed += 0 if alone else c.class_bytes(2, 0, limbs) * couples
+                needed *= PART_OF_BEST if best else 1
+                fits = needed <= room.bytes_left and max(size, couples) <= sizes.most_vertices and fits_memory(needed)
+                fits = fits and (alone or couples <= MOST_PAIRS)
+                times //= 2
+            if not fits:
+                rows = classes.rows[: int(classes.sizes[c.MOST])]
+                what = f"more than {max(len(rows), int(pairs.sizes[c.MOST])):,} different matches so far"
+                raise room.too_many(rows, what, int(hi[at] - lo[at]))
+            if status == c.NO_LIMBS:
+                totals = np.zeros((len(groups), limbs), np.uint64)
             del classes, pairs  # before there are larger ones
             classes, pairs = self._classes(room, size, variables, limbs, depth, couples, alone)
 
@@ -462,6 +485,19 @@ class Exploration:
             if status != r.NO_MEMORY or group == before:
                 vertices = int(graphs.begins[group + 1, 0] - graphs.begins[group, 0])
                 room.grow(status, int(sizes[group]), vertices)
+
+
+def _times_as_much(classes: c.Classes, lo: int, hi: int, multiplies: bool) -> int:
+    """Return how many times as much room the events of a group take as those that are done, as far as that is told.
+
+    Where classes may multiply, it is told only if the last half of them did not come much quicker than the first.
+    """
+    here, passed = int(classes.sizes[c.PLACE]), classes.sizes[c.PASSED :]
+    half = len(classes.rows).bit_length() - 2
+    if multiplies and (half < 0 or QUICKER * (here - int(passed[half])) < here - lo):
+        return 2
+    ratio = (hi - lo) // max(here - lo, 1)
+    return min(2 << ratio.bit_length(), MOST_TIMES)  # twice what is told, since later events bring more
 
 
 def _joined(parts: list[list[NDArray[Any]]]) -> Paths:
