@@ -89,6 +89,11 @@ def test_no_more_is_tried_where_that_would_take_long_or_is_refused() -> None:
     assert "not known" in told.texts(1 << 25)["time"]
 
 
+def test_it_is_said_what_makes_counting_quicker_beyond_a_minute() -> None:
+    assert Cost(61.0).texts(1 << 30)["quicker"].startswith("with a shorter WITHIN")
+    assert set(Cost(59.0).texts(1 << 30)) == {"time"}
+
+
 def test_many_small_groups_take_as_long_as_a_part_of_them_tells() -> None:
     tried = []
 

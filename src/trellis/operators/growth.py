@@ -21,6 +21,7 @@ ENOUGH = 0.15  # seconds that all tries together take, about
 AROUND = 4  # times the events of a span that are tried, in spans that are made shorter
 QUICK = 1e-3  # seconds that tell nothing of how they grow
 STEEPEST = 6.0  # power of the events around it with which the work for an event is told to grow
+LONG = 60.0  # seconds from which on it is said what would make counting quicker
 YEAR = 365 * 24 * 3600  # seconds
 MOST_VERTICES, MOST_STEPS, MOST_EDGES, MOST_NODES = 1 << 16, 1 << 21, 1 << 21, 1 << 16  # of one try
 REACH_STEPS = 1 << 24
@@ -78,6 +79,8 @@ class Cost:
             told["time"] = f"none: counting will be refused, since these take more than {limit_text(memory)}B"
         else:
             told["time"] = f"about {duration(self.seconds)} to count, by a sample"
+            if self.seconds > LONG:
+                told["quicker"] = "with a shorter WITHIN, a partition such as `[id]`, or narrower conditions"
         return told
 
 
