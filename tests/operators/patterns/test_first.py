@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import trellis
-from tests.compare import assert_same, plain_rows
+from tests.compare import assert_same, detect, plain_rows
 from tests.strategies import Case
+from trellis.events.slice import Slice
 from trellis.language.parser import parse
+from trellis.operators.patterns.first import first_results
+from trellis.operators.patterns.operator import PatternOperator
+from trellis.plan.plan import Plan
 from trellis.plan.sizes import Sizes
 
 EARLY = Sizes(counted_pairs=-1, first_events=1, walked_firsts=-1)  # even where all are counted sooner, and no walk
@@ -57,6 +62,29 @@ def random_case(seed: int) -> Case:
 def test_the_first_results_are_those_of_the_oracle() -> None:
     for seed in range(250):
         assert_same(random_case(seed), sizes=EARLY)
+
+
+def test_no_event_reaches_beyond_what_is_looked_at() -> None:
+    """Kernels make room for the events of a group: what reached beyond was written behind it."""
+    slices: list[Slice] = []
+
+    class Noting(PatternOperator):
+        def __init__(self, plan: Plan, events: Slice, threads: int = 1) -> None:
+            slices.append(events)
+            super().__init__(plan, events, threads)
+
+    kinds = "BABACBCCB" * 3
+    rows = [{"ts": i, "id": i, "kind": kind, "x": i * 7 % 9, "g": "u"} for i, kind in enumerate(kinds)]
+    schema = {"ts": "int64", "id": "int64", "kind": "string", "x": "int64", "g": "string"}
+    text = "PATTERN SEQ(A a, OR(B b, C+ c[])) WHERE a.x <= c[2].x REPORT any WITHIN 5 LIMIT 1"
+    case = Case(parse(text), rows, {"time": "ts", "event_id": "id", "type": "kind"}, schema)
+    assert_same(case, sizes=replace(EARLY, explored_exponent=-1.0))
+    operator = detect(case, sizes=replace(EARLY, explored_exponent=-1.0)).operator
+    first_results(Noting(operator.plan, operator.events), 0, 1)
+    assert len(slices) > 1
+    for events in slices:
+        for lo, hi in zip(events.groups.lo, events.groups.hi, strict=True):
+            assert (events.until[lo:hi] <= hi).all()
 
 
 @pytest.mark.parametrize("having", ["COUNT(b) >= 3", "MAX(b.x) > a.x"])

@@ -97,6 +97,8 @@ def test_a_trend_of_iterations_is_explained_by_the_conditions_of_each() -> None:
 
 
 HARD = [
+    "(A a)+ g[] WHERE g[2].a.x <= a.x",
+    "SEQ(A a, B? b)+ g[] WHERE g[3].a.x != a.x AND g[2].b.x <= b.x",
     "(B{2,3} a[])+ g[] WHERE FIRST(g).a.x >= a.x",
     "AND(B a, A? b)+ g[] WHERE FIRST(g).a.x = a.x",
     "SEQ(NOT(C d), A a)+ g[] WHERE d.x > a.x",

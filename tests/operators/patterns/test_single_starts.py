@@ -116,6 +116,13 @@ def test_what_is_told_by_first_events(text: str, told: bool) -> None:
     assert (operator.structure.single_starts is not None) == told
 
 
+def test_windows_that_were_counted_on_graphs_give_each_of_the_best_once() -> None:
+    """The graphs of all windows are at hand then, whichever of them are looked into."""
+    rows = [{"ts": ts, "id": ts, "type": "AAB"[ts % 3], "x": ts % 4, "y": 0.0} for ts in range(9)]
+    text = "PATTERN SEQ(A+ a[], B b) WHERE SUM(a.x) > b.x REPORT maximal WITHIN 5 SLIDE 2 ORDER BY LENGTH DESC LIMIT 9"
+    assert_same(Case(trellis.query(text).syntax, rows, OPTIONS, SCHEMA), sizes=COUNTED)  # counts, and then lists
+
+
 @pytest.mark.parametrize("within", ["WITHIN 8 SLIDE 8", "WITHIN 7"])
 def test_the_best_of_results_that_come_one_at_a_time(within: str) -> None:
     """Some hundreds, which are put in order first: each is told from those that are known before."""

@@ -104,8 +104,10 @@ def is_decided(tables, term, open_, bound, row):
 @njit(cache=True, nogil=True, _nrt=False)
 def is_asked_after(tables, term, views):
     """Return whether a term is asked when an event is remembered: two of the views that take it are compared."""
-    own = t.at(tables, t.T_MOVING, term) & views
-    return t.at(tables, t.T_LATE, term) == t.TWICE and own & (own - 1) != 0
+    own = t.at(tables, t.T_VARIABLES, term) & views
+    return (
+        t.at(tables, t.T_LATE, term) == t.TWICE and t.at(tables, t.T_MOVING, term) & views != 0 and own & (own - 1) != 0
+    )
 
 
 @njit(cache=True, nogil=True, _nrt=False)

@@ -210,16 +210,20 @@ class _BestFirst:
         order = np.lexsort((np.arange(len(bounds)), -bounds))
         order = order[: np.count_nonzero(bounds > NOTHING)]
         known = _Known(PathBatch.concat([]), *(np.empty(0, np.int64) for _ in range(3)))
+        seen = np.zeros(len(bounds), np.bool_)  # a part that is at hand may have more tasks than are asked for
         at, size = 0, 1
         while at < len(order):
             some = self._promising(order[at : at + size], bounds, known)
             if not len(some):
                 break
-            for part, own in self.space.parts(self.structure, np.sort(some)):
+            for part, own in self.space.parts(self.structure, np.sort(some[~seen[some]])):
                 for batch in self.best_of(part):
-                    if len(batch):
-                        own_tasks = own[batch.groups - part.first]
-                        known = self._best(known.with_more(batch, own_tasks, *self.values.of(batch)))
+                    tasks = own[batch.groups - part.first]
+                    new = np.flatnonzero(~seen[tasks])
+                    if len(new):
+                        more = batch.take(new)
+                        known = self._best(known.with_more(more, tasks[new], *self.values.of(more)))
+                seen[own[part.held]] = True
             at, size = at + size, min(2 * size, MOST_AT_ONCE)
         return self._labelled(known.batch, known.tasks)
 

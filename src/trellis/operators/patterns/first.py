@@ -65,6 +65,10 @@ def _results(
         begins = np.zeros(len(events), np.bool_)
         begins[groups.lo[0] : groups.hi[-1] if behind is None else behind] = True
         events = replace(events, begins=begins if events.begins is None else begins & events.begins)
+    if behind is not None:  # nor does anything reach beyond what is left of the group
+        until, here = events.until.copy(), slice(int(groups.lo[0]), int(groups.hi[0]))
+        until[here] = np.minimum(until[here], here.stop)
+        events = replace(events, until=until)
     some = type(operator)(operator.plan, events, operator.threads)
     counts = some.counts_before_listing()
     request = ListRequest(_ranges(counts, begin, end), lambda batch: batch, operator.threads)

@@ -100,8 +100,9 @@ class PivotEvents:
     def symbols(self, each: Ints, first: Ints, last: Ints) -> EventSymbols:
         """Return the events of all groups, with what each gives to the value of a result, and as its first and last."""
         until = self._until
-        if self.span:  # no event is in two groups
-            until = until - self.begin[np.searchsorted(self.begin, np.arange(len(until)), side="right") - 1]
+        if self.span:  # no event is in two groups, and some are in none
+            group = np.searchsorted(self.begin, np.arange(len(until)), side="right") - 1
+            until = until - np.append(self.begin, 0)[group]
         return EventSymbols(self.rows, self.codes, self.times, each, first, last, until, self._begins, self.span)
 
 

@@ -257,9 +257,12 @@ def _gathered_to(one: GuardTerm, name: str, registers: RegisterSlots) -> int:
 
 
 def _is_of_two(one: GuardTerm) -> bool:
-    """Return whether a term compares two views of one variable that may take the same event."""
-    taken = [view.variable for view in one.views if view.name in one.moving and not view.source]
-    return len(taken) > len(set(taken))
+    """Return whether a term compares two views of one variable that may take the same event, one of them several."""
+    taken = [view for view in one.views if view.name in one.variables and view.variable and not view.source]
+    return any(
+        own.name in one.moving and any(own != other and own.variable == other.variable for other in taken)
+        for own in taken
+    )
 
 
 def _lasting(one: GuardTerm, alphabet: Alphabet, view: View, how: int) -> frozenset[int]:
