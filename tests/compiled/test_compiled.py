@@ -301,6 +301,7 @@ PATIENT = """
 import numpy as np
 from trellis.kernels import jit
 
+assert jit.PATIENCE <= 1.0
 jit.PATIENCE = 0.01
 
 @jit.njit
