@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+from llvmlite.binding import Linkage, parse_assembly
 from numba import njit
 from numba.core.errors import TypingError
 
@@ -24,6 +27,7 @@ from trellis.kernels import cache, jit
 PACKAGE = Path(trellis.__file__).parent
 ROOT = Path(__file__).parents[2]
 SHIPPED = cache.SHIPPED / cache.versions()
+INSIDE = (Linkage.internal, Linkage.private)
 ASKED_OF_NUMBA = {"NUMBA_OPT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}
 
 NEIGHBOURS = """
@@ -251,6 +255,43 @@ def test_kernels_are_called_by_what_numba_alone_compiles() -> None:
     assert _by_numba_alone(5.0) == 31.0
 
 
+@jit.njit
+def _middle(values):
+    middle = 0
+    for factor in range(4):
+        middle += np.sort(_twice(values) * factor)[values.size // 2]
+    return middle + _twice(values)[0]
+
+
+def test_only_the_entry_and_its_wrapper_are_seen_from_outside() -> None:
+    """Or LLVM would have to keep what an inner function is called with: all words of all arrays of its callers."""
+    assert _middle(np.arange(4)) == 24
+    (entry,) = _middle.overloads.values()
+    module = parse_assembly(_middle.inspect_llvm(entry.signature.args))
+    seen = [one.name for one in module.functions if not one.is_declaration and one.linkage not in INSIDE]
+    others = {name for name in seen if not name.startswith("NRT_")}  # of Numba, which count references
+    assert others == {entry.fndesc.llvm_func_name, entry.fndesc.llvm_cpython_wrapper_name}
+
+
+@pytest.mark.parametrize("asked", ["getbuffer", "notify"])
+def test_ctrl_c_is_not_lost_while_machine_code_is_made(asked: str) -> None:
+    """Python notices it where LLVM asks for kept code, or hands over what it has made."""
+
+    def interrupt(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_name.endswith(f"object_cache_{asked}"):
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    kernel = jit.njit(lambda values: values.sum() * 2)
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            kernel(np.arange(4))
+    finally:
+        sys.setprofile(None)
+    assert kernel(np.arange(4)) == 12
+
+
 def test_a_mistake_in_a_kernel_is_told() -> None:
     with pytest.raises(TypingError, match="no_such_thing"):
         _wrong(np.arange(3))
@@ -260,6 +301,7 @@ PATIENT = """
 import numpy as np
 from trellis.kernels import jit
 
+assert jit.PATIENCE <= 1.0
 jit.PATIENCE = 0.01
 
 @jit.njit

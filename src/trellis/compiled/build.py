@@ -48,6 +48,8 @@ def main() -> None:
         with _alone(place.parent):
             if given.again or not is_current(place):  # another process may have built it meanwhile
                 _put(place, given.verbose)
+                if not given.to:
+                    _remove_stale(place.parent)
     except OSError as problem:
         raise SystemExit(f"Nothing was compiled for {place}: {problem.strerror or problem}.") from None
 
@@ -78,6 +80,13 @@ def _put(place: Path, verbose: bool) -> None:
         _replace(Path(fresh), place)
     size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
     print(f"Compiled in {_cpu_seconds() - begin:.0f} seconds of CPU: {size / 1e6:.1f} MB.", file=sys.stderr)
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove code for other versions that older sources were compiled to: nobody uses it, and a wheel would hold it."""
+    for other in folder.glob("cpython*"):
+        if not is_current(other):
+            shutil.rmtree(other, ignore_errors=True)
 
 
 def is_current(place: Path) -> bool:

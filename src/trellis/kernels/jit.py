@@ -118,13 +118,25 @@ class EntryLibrary(_Library):
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
         self._linking_libraries[:] = _link_inner(self._final_module, self, self._linking_libraries)
-        # Nobody else calls inner functions: one that is called once is put in place of the call, and others get the
-        # arguments alone that they read, out of all parts of the arrays of their callers.
-        for function in self._final_module.functions:
-            if not function.is_declaration and function.linkage == Linkage.linkonce_odr:
-                function.linkage = "internal"
         self._final_module.verify()
         super().finalize()
+
+    def _optimize_final_module(self) -> None:
+        # Nobody else calls inner functions: one that is called once is put in place of the call, and others get only
+        # the arguments that they read, out of all parts of the arrays of their callers. Those that Numba alone compiles
+        # are linked by now, too; how it counts references is left as it expects that.
+        for function in self._final_module.functions:
+            inner = function.linkage == Linkage.linkonce_odr and not function.name.startswith("NRT_")
+            if inner and not function.is_declaration:
+                function.linkage = "internal"
+        self._optimize()
+
+    def _optimize(self) -> None:
+        super()._optimize_final_module()
+
+    def _finalize_specific(self) -> None:
+        with _nothing_lost():
+            super()._finalize_specific()
 
     def serialize_using_object_code(self) -> tuple[str, bytes, list[str]]:
         """Return machine code and the names of its functions: kernels link inner functions, and need no more of it."""
@@ -146,7 +158,7 @@ class EntryLibrary(_Library):
 class BranchingLibrary(EntryLibrary):
     """Code that runs and is full of branches."""
 
-    def _optimize_final_module(self) -> None:
+    def _optimize(self) -> None:
         """Leave loops as they are, and look less for what is rare in such code, which is no slower for it."""
         options = create_pipeline_tuning_options(min(int(config.OPT), 1))
         options.loop_unrolling = options.loop_interleaving = options.loop_vectorization = False
@@ -327,6 +339,25 @@ def _no_garbage() -> Iterator[None]:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
+
+
+@contextmanager
+def _nothing_lost() -> Iterator[None]:
+    """Raise what is raised where LLVM asks for machine code, or hands it over: ctypes would print that, and go on.
+
+    It is there that Python notices a Ctrl-C that came while LLVM was at work.
+    """
+    found: list[Any] = []
+    before, sys.unraisablehook = sys.unraisablehook, found.append  # nothing in Python, which could be interrupted too
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        lost = [one for one in found if "ctypes callback" in (one.err_msg or "")]
+        for other in [one for one in found if one not in lost]:
+            before(other)
+        if lost:
+            raise lost[0].exc_value from None
 
 
 @contextmanager

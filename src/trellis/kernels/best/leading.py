@@ -23,7 +23,7 @@ def _larger(array):
     return found
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def leading_paths(tasks, groups, links, shape, best, events, aims, skip):
     """Return the vertices of the paths that are kept, one path after another, where each ends, and its task.
 

@@ -278,7 +278,7 @@ class SearchRoom(NamedTuple):
     paths: np.ndarray  # int64 (room, words + 3)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def best_paths(state, order, bucket, tasks, links, shape, given, room):
     """Find the best paths of each bucket of tasks, as many as `room.top` has room for.
 
@@ -403,7 +403,7 @@ class BetweenRoom(NamedTuple):
     paths: np.ndarray  # int64 (room, words + 3)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, branching=True)
 def paths_between(state, order, bucket, tasks, links, shape, given, bounds, room):
     """List, in rank order of each task, the paths that are at least as good as `low[bucket]` and not as `high[bucket]`.
 

@@ -413,7 +413,7 @@ def fill_rests(events, machine, case):
                 case.starts[place] = max(case.starts[place], value + events.first[case.places[place]])
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, branching=True)
 def best_of_pivots(events, machine, asks, programs, case, code, pivots, best):
     """Write the best value of each pivot; return whether all conditions could be answered."""
     for i in range(pivots.shape[0]):

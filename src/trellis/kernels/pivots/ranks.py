@@ -59,7 +59,7 @@ def _before(events, machine, case, path, begin, end):
     return total
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, branching=True)
 def ranks_of(events, machine, asks, programs, case, code, pivots, paths, ends, ranks):
     """Add to each path how many results with some pivots come before it; return whether all could be answered.
 

@@ -117,7 +117,7 @@ def _best_values(events, machine, case, values, number, ways):
     return number
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, branching=True)
 def best_values(events, machine, asks, programs, case, code, pivots, best, values, number, ways):
     """Put the values of the results with some pivots among the best; return how many there are, or what went wrong.
 
@@ -146,7 +146,7 @@ def _is_before(paths, begin, end, worst):
     return end - begin < worst.shape[0]
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@njit(cache=True, nogil=True, _nrt=False, branching=True)
 def paths_of(events, machine, asks, programs, case, code, pivot, theta, exact, most, worst, paths, ends, stack):
     """Write results with a pivot whose values are `theta` if that is `exact`, else at least that.
 

@@ -94,7 +94,7 @@ class _PivotSearch:
         """Yield the groups with the best value of each pivot that has results, the best first."""
         symbols = self._read.symbols(self._each, self._first, self._last)
         for number, (lo, hi) in enumerate(zip(self._read.begin.tolist(), self._read.end.tolist(), strict=True)):
-            events = EventSymbols(*(one[lo:hi] for one in symbols[:-1]), symbols.span)
+            events = EventSymbols._make([*(one[lo:hi] for one in symbols[:-1]), symbols.span])
             pivots = np.flatnonzero(events.codes == self._read.code)
             best = np.empty(len(pivots), np.int64)
             if not best_of_pivots(events, *self._read.given, pivots, best):
