@@ -234,6 +234,29 @@ def _bar(tables, columns, programs, lists, scratch, classes, pairs, ease, row, e
 
 
 @njit(cache=True, nogil=True, _nrt=False)
+def _forget_others(pairs):
+    """Give the room of pairs that events can no longer join to others."""
+    rows, table, states, sizes, counts = pairs.rows, pairs.table, pairs.states, pairs.sizes, pairs.counts
+    couple, left = pairs.stack[0, :2], 0
+    for i in range(sizes[ALL]):
+        table[pairs.at[i]] = 0
+    for i in range(sizes[ALL]):
+        if not states[i, IS_LIVE]:
+            continue
+        couple[OWN], couple[BESIDE] = rows[i, OWN], rows[i, BESIDE]
+        place = known_class(rows, table, couple) + table.shape[0]
+        rows[left, OWN], rows[left, BESIDE] = couple[OWN], couple[BESIDE]
+        for k in range(sizes[LIMBS]):
+            counts[left, k] = counts[i, k]
+        states[left, NEXT], states[left, IS_LIVE], states[left, IS_TOUCHED], states[left, LIVING] = 1, 1, 0, left
+        table[place] = left + 1
+        pairs.at[left] = place
+        left += 1
+    sizes[MOST] = max(sizes[MOST], sizes[ALL])
+    sizes[ALL] = sizes[LIVE] = left
+
+
+@njit(cache=True, nogil=True, _nrt=False)
 def _leave_out(tables, classes, pairs, before, event):
     """Leave out pairs, and those `before` matches that begin, whose span has passed, and pairs without matches."""
     rows, states, sizes = classes.rows, pairs.states, pairs.sizes
@@ -251,6 +274,8 @@ def _leave_out(tables, classes, pairs, before, event):
             for k in range(sizes[LIMBS]):
                 pairs.counts[pair, k] = 0
     sizes[LIVE] = left
+    if 2 * sizes[ALL] > pairs.rows.shape[0] and sizes[ALL] > 2 * left:
+        _forget_others(pairs)
     left = 0
     for i in range(1, before[0] + 1):
         if rows[before[i], END] > event:

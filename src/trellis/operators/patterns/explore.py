@@ -39,7 +39,7 @@ from trellis.properties import cached_property
 
 Ints = NDArray[np.int64]
 FEWEST_LISTS, LEAST_LISTS, LEAST_LIMBS, LEAST_DEPTH = 4, 1 << 10, 4, 64
-MOST_BESIDE, MOST_PAIRS = 128, 1 << 18  # classes beside one, and pairs of a class and those beside it in a group
+MOST_BESIDE = 128  # classes beside one
 GROWING = c.NO_CLASSES, c.NO_PAIRS, c.NO_LIMBS  # of which there may be too little room
 MOST_TIMES = 64  # as much room, at once
 QUICKER = 5  # times, from which on classes multiply
@@ -393,7 +393,7 @@ class Exploration:
                 return None
             if status == c.NO_CLASSES:
                 self._foresee(room, classes, int(lo[at]), int(hi[at]), room.bytes_left / own_bytes)
-            elif status == c.NO_PAIRS and 2 * couples > MOST_PAIRS:
+            elif status == c.NO_PAIRS and 2 * couples > sizes.beside_pairs:
                 return None  # perhaps a graph tells sooner that there are too many
             elif status == c.NO_DEPTH:
                 depth *= 4
@@ -410,7 +410,7 @@ class Exploration:
                 needed += 0 if alone else c.class_bytes(2, 0, limbs) * couples
                 needed *= PART_OF_BEST if best else 1
                 fits = needed <= room.bytes_left and max(size, couples) <= sizes.most_vertices and fits_memory(needed)
-                fits = fits and (alone or couples <= MOST_PAIRS)
+                fits = fits and (alone or couples <= sizes.beside_pairs)
                 times //= 2
             if not fits:
                 rows = classes.rows[: int(classes.sizes[c.MOST])]
