@@ -165,6 +165,15 @@ def test_kernels_import_only_numpy_numba_and_kernels() -> None:
         assert all(room_of(module) == "kernels" for module in ours), f"{shown(path)} imports {sorted(ours)}"
 
 
+def test_no_product_of_arrays_wakes_the_threads_of_a_library() -> None:
+    """OpenBLAS keeps a core busy for tens of milliseconds after each: as long as a count of 100,000 events takes."""
+    products = {"dot", "vdot", "inner", "matmul", "tensordot", "einsum", "linalg", "convolve", "correlate"}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            named = isinstance(node, ast.Attribute) and node.attr in products and ast.unparse(node.value) == "np"
+            assert not (named or isinstance(getattr(node, "op", None), ast.MatMult)), f"{path}: {ast.unparse(node)}"
+
+
 def test_kernels_are_compiled_by_our_decorator() -> None:
     for path in of_room("kernels"):
         found = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("from numba import")]

@@ -87,7 +87,7 @@ class Slice:
         if not each_start:
             return int(self.until[begin:end].sum()) - (end * (end + 1) - begin * (begin + 1)) // 2
         reached = (self.until[begin:end] - np.arange(begin + 1, end + 1)).astype(np.float64)
-        return int(reached @ reached / 2)
+        return int((reached * reached).sum() / 2)
 
     @property
     def ticks(self) -> NDArray[Any]:

@@ -174,7 +174,7 @@ class Shapes:
 def _covers(order: np.ndarray) -> np.ndarray:
     """Return between which slots the order is not implied by a third that stands between them."""
     earlier = order > 0
-    implied = (earlier.astype(np.int64) @ earlier.astype(np.int64)) > 0
+    implied = (earlier[:, :, None] & earlier[None, :, :]).any(axis=1)
     covers = earlier & ~implied
     return covers | covers.T
 
