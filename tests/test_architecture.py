@@ -171,7 +171,8 @@ def test_no_product_of_arrays_wakes_the_threads_of_a_library() -> None:
     for path in FILES:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             named = isinstance(node, ast.Attribute) and node.attr in products and ast.unparse(node.value) == "np"
-            assert not (named or isinstance(getattr(node, "op", None), ast.MatMult)), f"{path}: {ast.unparse(node)}"
+            is_product = named or isinstance(getattr(node, "op", None), ast.MatMult)
+            assert not is_product, f"{path}: {ast.unparse(node)}"
 
 
 def test_kernels_are_compiled_by_our_decorator() -> None:
