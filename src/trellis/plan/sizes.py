@@ -173,7 +173,7 @@ class Sizes:
     walked_steps: int = 1 << 27
     joined_steps: int = 1 << 22
     join_ways: int = 1 << 18
-    beside_pairs: int = 1 << 18
+    beside_pairs: int = 1 << 16
 
     def within(self, memory: int) -> Sizes:
         """Return the sizes for so many bytes, where these are not the usual ones."""
