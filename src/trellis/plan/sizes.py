@@ -113,8 +113,9 @@ class Sizes:
         events that such a walk may look at; and steps of counting a join from which there is one.
     join_ways
         Ways to bind the same events that a join tells apart.
-    beside_pairs
-        Pairs of a match and the longer ones beside it that are told apart at a time, before a graph tells what counts.
+    beside_pairs, beside_steps
+        Pairs of a match and the longer ones beside it that are told apart at a time, before a graph tells what counts;
+        or, where these are more, pairs times the events of the group.
     """
 
     batch_values: int = 1 << 20
@@ -173,7 +174,8 @@ class Sizes:
     walked_steps: int = 1 << 27
     joined_steps: int = 1 << 22
     join_ways: int = 1 << 18
-    beside_pairs: int = 1 << 16
+    beside_pairs: int = 1 << 15
+    beside_steps: int = 1 << 24
 
     def within(self, memory: int) -> Sizes:
         """Return the sizes for so many bytes, where these are not the usual ones."""

@@ -112,7 +112,9 @@ def assert_same_as_the_graph(
     found = trellis.query(text).detect(pa.Table.from_pylist(rows), time="ts", type="type", event_id="id")
     plan, events = found.plan, found.operator.events
     assert counts_beside(plan, not ties)
-    plan = replace(plan, sizes=Sizes(least_vertices=2, beside_pairs=pairs or Sizes().beside_pairs))
+    plan = replace(
+        plan, sizes=Sizes(least_vertices=2, **({} if pairs is None else {"beside_pairs": pairs, "beside_steps": 0}))
+    )
     exploration = Exploration(plan, events, make_variables(plan, events))
     last = len(events.groups)
     part = PatternPart(plan, exploration.paths(events.groups, 0, last), 0, last, 1)

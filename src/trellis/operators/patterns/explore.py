@@ -391,9 +391,10 @@ class Exploration:
             first = at
             if status in (c.TOO_MANY_BESIDE, NOT_ALIKE):
                 return None
+            most_pairs = max(sizes.beside_pairs, sizes.beside_steps // int(hi[at] - lo[at]))
             if status == c.NO_CLASSES:
                 self._foresee(room, classes, int(lo[at]), int(hi[at]), room.bytes_left / own_bytes)
-            elif status == c.NO_PAIRS and 2 * couples > sizes.beside_pairs:
+            elif status == c.NO_PAIRS and 2 * couples > most_pairs:
                 return None  # perhaps a graph tells sooner that there are too many
             elif status == c.NO_DEPTH:
                 depth *= 4
@@ -410,7 +411,7 @@ class Exploration:
                 needed += 0 if alone else c.class_bytes(2, 0, limbs) * couples
                 needed *= PART_OF_BEST if best else 1
                 fits = needed <= room.bytes_left and max(size, couples) <= sizes.most_vertices and fits_memory(needed)
-                fits = fits and (alone or couples <= sizes.beside_pairs)
+                fits = fits and (alone or couples <= most_pairs)
                 times //= 2
             if not fits:
                 rows = classes.rows[: int(classes.sizes[c.MOST])]
