@@ -283,12 +283,14 @@ def test_ctrl_c_is_not_lost_while_machine_code_is_made(asked: str) -> None:
             signal.raise_signal(signal.SIGINT)
 
     kernel = jit.njit(lambda values: values.sum() * 2)
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts behind it
     sys.setprofile(interrupt)
     try:
         with pytest.raises(KeyboardInterrupt):
             kernel(np.arange(4))
     finally:
         sys.setprofile(None)
+        signal.signal(signal.SIGINT, handler)
     assert kernel(np.arange(4)) == 12
 
 
