@@ -141,3 +141,17 @@ def test_counts_are_those_of_the_graph(pattern: str, rest: str) -> None:
 )  # fmt: skip
 def test_spans_take_room_for_the_matches_of_one_span(text: str, seed: int) -> None:
     assert_same_as_the_graph(f"PATTERN {text} WITHIN 8", Random(seed), 300, ties=False, pairs=128)
+
+
+def test_room_that_a_small_window_took_does_not_refuse_a_larger_one() -> None:
+    rows = [{"ts": 100 * (i > 12) + i, "id": i, "type": "AB"[i % 3 // 2], "x": i * 7 % 5} for i in range(60)]
+    text = "PATTERN SEQ(A+ a[], B b) WHERE SUM(a.x) < 3 * LAST(b).x WITHIN 100 SLIDE 100"
+    found = trellis.query(text.replace("LAST(b)", "b")).detect(
+        pa.Table.from_pylist(rows), time="ts", type="type", event_id="id"
+    )
+    plan, events = (
+        replace(found.plan, sizes=Sizes(least_vertices=2, beside_pairs=2, beside_steps=900)),
+        found.operator.events,
+    )
+    exploration = Exploration(plan, events, make_variables(plan, events))
+    assert exploration.counts_beside(events.groups) in (None, list(found.operator.counts))

@@ -411,7 +411,7 @@ class Exploration:
                 needed += 0 if alone else c.class_bytes(2, 0, limbs) * couples
                 needed *= PART_OF_BEST if best else 1
                 fits = needed <= room.bytes_left and max(size, couples) <= sizes.most_vertices and fits_memory(needed)
-                fits = fits and (alone or couples <= most_pairs)
+                fits = fits and (status != c.NO_PAIRS or couples <= most_pairs)
                 times //= 2
             if not fits:
                 rows = classes.rows[: int(classes.sizes[c.MOST])]
